@@ -45,7 +45,7 @@ INDEX = "tbcore.index"
 STORAGE = "tbcore.storage"
 LAUNCHERS = "tbcore.launchers"
 
-_COMMANDS_FOR_LOGS = ("check", "diff", "export", "ls", "report", "show", "tail")
+_COMMANDS_FOR_LOGS = ("check", "completion", "diff", "export", "ls", "report", "show", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
     **{(COMMANDS, name): "tbcore-logs" for name in _COMMANDS_FOR_LOGS},
     (COMMANDS, "index"): "tbcore-index",

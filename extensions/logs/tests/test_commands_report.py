@@ -1,12 +1,8 @@
-"""`tbcore report`, and completion in the shell."""
+"""`tbcore report`."""
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from commands import TIMEOUT_SECONDS, environment
 
 from tbcore.cli import cli
 from tbcore_testing import write_run
@@ -105,82 +100,3 @@ def test_mistakes_are_reported_in_one_line(
     assert result.returncode != 0
     assert result.stderr.startswith(f"tbcore: {message}")
     assert result.stderr.count("\n") == 1
-
-
-# The lines that are completed, and what is offered.
-COMPLETED = {
-    "tbcore rep": ["report"], "tbcore ls --wh": ["--where"], "tbcore report --at m": ["max", "min"],
-}  # fmt: skip
-
-
-def documented_line(shell: str) -> tuple[str, str]:
-    """The path of a shell, and its line in docs/command_line.md."""
-    path = shutil.which(shell)
-    if path is None:
-        pytest.skip(f"{shell} is not installed")
-    page = Path(__file__).resolve().parents[3] / "docs" / "command_line.md"
-    [line] = re.findall(
-        rf"^(.*_TBCORE_COMPLETE={shell}_source tbcore.*?) +#", page.read_text(), re.M
-    )
-    return path, line
-
-
-def environment_of_shells() -> dict[str, str]:
-    return environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-
-
-def test_bash_completes_commands_options_and_choices() -> None:
-    bash, line = documented_line("bash")
-    script = f"""
-        {line}
-        complete_() {{
-            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _tbcore_completion tbcore
-            echo "${{COMPREPLY[*]}}"
-        }}
-        {"; ".join(f"complete_ {words}" for words in COMPLETED)}
-    """
-    env = environment_of_shells()
-    result = subprocess.run(
-        [bash, "-c", script], capture_output=True, text=True, check=True, env=env
-    )
-    assert [sorted(line.split()) for line in result.stdout.splitlines()] == [*COMPLETED.values()]
-
-
-@pytest.mark.parametrize("words", COMPLETED)
-def test_fish_completes_commands_options_and_choices(words: str) -> None:
-    fish, line = documented_line("fish")
-    result = subprocess.run(
-        [fish, "-N", "-c", f"{line}; complete -C '{words}'"],
-        capture_output=True, text=True, check=True, env=environment_of_shells(),
-    )  # fmt: skip
-    offered = [line.partition("\t")[0] for line in result.stdout.splitlines()]
-    assert sorted(offered) == COMPLETED[words]
-
-
-def test_zsh_completes_commands_options_and_choices() -> None:
-    """With its line editor, on a terminal."""
-    zsh, line = documented_line("zsh")
-    control, terminal = pty.openpty()
-    with os.fdopen(control, "r+b", buffering=0) as keys:
-        process = subprocess.Popen(
-            [zsh, "-f", "-i"], stdin=terminal, stdout=terminal, stderr=terminal,
-            start_new_session=True, env=environment_of_shells(),
-        )  # fmt: skip
-        os.close(terminal)
-
-        def press(text: str, *expected: str) -> None:
-            keys.write(text.encode())
-            received = b""
-            while not all(part.encode() in received for part in expected):
-                assert select.select([keys], [], [], TIMEOUT_SECONDS)[0], received
-                received += keys.read(1 << 16)
-
-        try:
-            press(f'autoload -Uz compinit; compinit -u -D; {line}; print RE""ADY\n', "READY")
-            for words, offered in COMPLETED.items():
-                # A tab completes the only word, or lists the words.
-                completed = " ".join([*words.split()[:-1], *offered])
-                press(f"\x15{words}\t", *(offered if len(offered) > 1 else [completed]))
-        finally:
-            process.kill()
-            process.wait()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tbcore_logs.commands import offers
 from tbcore_logs.commands.options import LogCommand, json_option
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
-@click.argument("names", metavar="[LOGDIR] A B", nargs=-1)
+@click.argument("names", metavar="[LOGDIR] A B", nargs=-1, shell_complete=offers.names_of_diff)
 @json_option
 @click.pass_context
 def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:

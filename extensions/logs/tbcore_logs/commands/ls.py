@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tbcore_logs.commands import offers
 from tbcore_logs.commands.options import (
     LogCommand,
     form_options,
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     "--columns",
     "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:argmin for the step of the "
     "minimum, TAG:argmax, or a hyperparameter.",
+    offers.columns,
 )
 @click.option(
-    "--sort", metavar="NAME", help="Sort by a column, or by run, state, step, started, age or took."
+    "--sort",
+    metavar="NAME",
+    shell_complete=offers.sort,
+    help="Sort by a column, or by run, state, step, started, age or took.",
 )
 @click.option("-r", "--reverse", is_flag=True, help="Reverse the order.")
 @limit_option(None, "Print at most N lines.")

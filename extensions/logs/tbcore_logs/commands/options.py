@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tbcore.engine import Command
+from tbcore_logs.commands import offers
 
 MAX_BYTES = "tbcore.max_bytes"
 """Key in `click.Context.meta` of the value of --max_bytes."""
@@ -20,6 +21,11 @@ _MIN_ANSWER_BYTES = 500
 
 class LogCommand(Command):
     """A command that prints logs. The fields of LogSelection are passed to it as `selection`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and args and args[-1].startswith("-") and args[-1] != "--":
+            args = args[:-1]  # The value that is completed is missing, and so would all arguments.
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         from tbcore_logs.printing.access import LogSelection, command_output
@@ -85,8 +91,11 @@ class _MaxBytesOption(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
 
-def names_option(option: str, text: str) -> Callable[[Any], Any]:
-    return click.option(option, metavar="NAME,...", multiple=True, callback=_split, help=text)
+def names_option(option: str, text: str, complete: offers.Complete) -> Callable[[Any], Any]:
+    return click.option(
+        option, metavar="NAME,...", multiple=True, callback=_split, shell_complete=complete,
+        help=text,
+    )  # fmt: skip
 
 
 def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:
@@ -96,8 +105,10 @@ def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:
 def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the argument LOGDIR and the options --runs and --where."""
     query = "Only runs that a query finds, such as 'lr>1e-3 -has:nan'."
-    command = click.option("--where", metavar="QUERY", help=query)(command)
-    command = names_option("--runs", f"Only these runs; {_PATTERNS}")(command)
+    command = click.option("--where", metavar="QUERY", shell_complete=offers.where, help=query)(
+        command
+    )
+    command = names_option("--runs", f"Only these runs; {_PATTERNS}", offers.runs)(command)
     return click.argument("logdir", required=False, type=click.Path())(command)
 
 
@@ -111,7 +122,7 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'
-tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}")
+tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}", offers.tags)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 max_bytes_option = click.option(
     "--max_bytes", metavar="N", type=_answer_size, cls=_MaxBytesOption, expose_value=False,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from tbcore_logs.commands import offers
 from tbcore_logs.commands.options import LogCommand, json_option
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
-@click.argument("names", metavar="[LOGDIR] RUN [TAG]", nargs=-1)
+@click.argument(
+    "names", metavar="[LOGDIR] RUN [TAG]", nargs=-1, shell_complete=offers.names_of_show
+)
 @click.option("-o", "--output", metavar="FILE.svg", help="Write the chart of scalars to a file.")
 @json_option
 @click.pass_context

@@ -17,6 +17,7 @@ import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
 from tbcore.engine import one_line, parse, quoted, warn, warnings_printed
+from tbcore_logs.commands.offers import default_logdir
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -158,11 +159,6 @@ def opened(logdir: str | None) -> Logs:
         raise DataError(str(error)) from None
     context.ensure_object(list).append(logs)  # `main` needs it for the exit status.
     return logs
-
-
-def default_logdir() -> str:
-    """$TBCORE_LOGDIR, or else the working directory."""
-    return os.environ.get("TBCORE_LOGDIR") or "."
 
 
 def run_named(logs: Logs, name: str) -> Run:

@@ -20,9 +20,10 @@ import click
 
 from tbcore.engine import one_line
 from tbcore_logs import Run
+from tbcore_logs.commands.offers import default_logdir
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.logs import matching
-from tbcore_logs.printing.access import LogSelection, default_logdir, if_readable, read
+from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.drawing import sparkline
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.output import short, short_count, short_time

@@ -13,10 +13,11 @@ import numpy as np
 from tbcore import DataError, NotFoundError
 from tbcore.engine import is_event_file, is_uri, one_line, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
+from tbcore_logs.commands.offers import default_logdir
 from tbcore_logs.drawings import chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
-from tbcore_logs.printing.access import ITEMS_OF, default_logdir, opened, progress, run_named
+from tbcore_logs.printing.access import ITEMS_OF, opened, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
 from tbcore_logs.printing.json_output import print_json
