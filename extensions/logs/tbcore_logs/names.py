@@ -13,10 +13,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from google.protobuf.message import DecodeError
+from tbcore.engine import EventFile, Logdir, LogdirSpec, is_uri
 
-from tbcore.engine import Event, EventFile, Logdir, LogdirSpec, Summary, fields, is_uri
+if TYPE_CHECKING:
+    from tbcore.engine import Event, Summary
+
+# What only decodes events is imported when events are decoded.
 
 _SCAN_SECONDS = 1.0
 _HEAD_BYTES = 1 << 16
@@ -55,6 +59,8 @@ class Names:
 
     def add(self, file: EventFile) -> None:
         """Adds the names at the start of a file."""
+        from google.protobuf.message import DecodeError
+
         try:
             with open(file.path, "rb") as stream:
                 content = stream.read(_HEAD_BYTES)
@@ -90,6 +96,8 @@ def names_in(runs: Sequence[Sequence[EventFile]]) -> Names:
 
 def _events(content: bytes) -> Iterator[Event]:
     """Yields the events of the whole records."""
+    from tbcore.engine import Event
+
     begin = _HEADER.size
     while begin <= len(content):
         end = begin + _HEADER.unpack_from(content, begin - _HEADER.size)[0]
@@ -101,6 +109,8 @@ def _events(content: bytes) -> Iterator[Event]:
 
 def _submessages(message: bytes, number: int) -> Iterator[bytes]:
     """Yields the content of the fields with this number."""
+    from tbcore.engine import fields
+
     for each in fields(message, 0, len(message)):
         if each.number == number:
             yield message[each.begin : each.end]

@@ -23,7 +23,7 @@ _tbcore() {
     COMPREPLY=()
     while IFS= read -r offer; do
         case $offer in
-            =*) COMPREPLY+=("${offer:1}") ;;
+            '='*) COMPREPLY+=("${offer:1}") ;;
             dir) compopt -o dirnames ;;
             file) compopt -o default ;;
         esac
@@ -34,11 +34,12 @@ complete -o nosort -F _tbcore tbcore
     "zsh": """\
 _tbcore() {
     local offer
-    local -a values
-    local -a typed=("${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}")
+    local -a typed values
+    (( CURRENT > 2 )) && typed=("${(@Q)words[2,CURRENT-1]}")
+    [[ -n $compstate[quote] ]] && typed+=("$PREFIX") || typed+=("${(Q)PREFIX}")
     for offer in "${(@f)$(tbcore completion zsh -- "${(@)typed}" 2>/dev/null)}"; do
         case $offer in
-            =*) values+=("${offer#=}") ;;
+            '='*) values+=("${offer#=}") ;;
             dir) _files -/ ;;
             file) _files ;;
         esac
@@ -105,8 +106,10 @@ def _offers(context: click.Context, words: list[str], last: str) -> list[Complet
 
     def offers(last: str, value: str = "") -> list[CompletionItem[str]]:
         typed = Typed(has_separator="--" in words, value=value)
-        root = context.find_root().command
-        return ShellComplete(root, {"obj": typed}, "tbcore", "").get_completions([*words], last)
+        root = context.find_root()
+        # With a parent, it does not search for the commands of extensions again.
+        shared = {"obj": typed, "parent": root}
+        return ShellComplete(root.command, shared, "tbcore", "").get_completions([*words], last)
 
     if words and words[-1].startswith("--") and words[-1] != "--" and last.startswith("-"):
         # Click would offer options, but this may be the value of one.

@@ -105,13 +105,13 @@ def _positional(
     context: click.Context, names: Iterable[str], incomplete: str, *, is_path: bool = True
 ) -> Offers:
     """Names of which none is taken for an option: a run with a leading dash is a path, `./-a`."""
-    if not context.find_root().obj.has_separator:
+    if not context.obj.has_separator:
         names = [f"./{n}" if n.startswith("-") else n for n in names if is_path or n[:1] != "-"]
     return _beginning(incomplete, names)
 
 
 def _value(context: click.Context, incomplete: str) -> str:
-    return str(context.find_root().obj.value or incomplete)
+    return str(context.obj.value or incomplete)
 
 
 def _beginning(text: str, names: Iterable[str]) -> Offers:
