@@ -81,6 +81,8 @@ def completion(context: click.Context, *, shell: str, words: tuple[str, ...]) ->
         click.echo(SCRIPTS[shell], nl=False)
         return 0
     if shell == "bash":
+        if len(words) != 2:
+            raise click.UsageError("expected the line and the word of Readline", context)
         line, readline_word = words
         *before, last = _split(line)
         offers = _offers(context, [word.text for word in before[1:]], last.text)

@@ -59,7 +59,7 @@ def sort(context: click.Context, parameter: click.Parameter, incomplete: str) ->
 def where(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
     """Queries with another name as their last term, and an operator behind it."""
     text = _value(context, incomplete)
-    complete = re.match(r'(?:(?:"(?:[^"]|"")*"|[^\s(|"])*[\s(|])*-?', text)
+    complete = re.match(r'(?:(?:"(?:[^"]|"")*+"|[^\s(|"])*[\s(|])*-?', text)
     start = complete.end() if complete else 0
     names = _names(context)
     terms = [f"{_in_query(name)}{sign}" for name in names.hparams for sign in "=<>"]
@@ -105,13 +105,18 @@ def _positional(
     context: click.Context, names: Iterable[str], incomplete: str, *, is_path: bool = True
 ) -> Offers:
     """Names of which none is taken for an option: a run with a leading dash is a path, `./-a`."""
-    if not context.obj.has_separator:
+    if not _typed(context).has_separator:
         names = [f"./{n}" if n.startswith("-") else n for n in names if is_path or n[:1] != "-"]
     return _beginning(incomplete, names)
 
 
+def _typed(context: click.Context) -> Typed:
+    """What is not known to click's own scripts for shells is taken for missing."""
+    return context.obj if isinstance(context.obj, Typed) else Typed()
+
+
 def _value(context: click.Context, incomplete: str) -> str:
-    return str(context.obj.value or incomplete)
+    return str(_typed(context).value or incomplete)
 
 
 def _beginning(text: str, names: Iterable[str]) -> Offers:
@@ -131,7 +136,7 @@ def _listed(names: Iterable[str], text: str) -> Offers:
 
 def _last_name(text: str) -> tuple[str, str]:
     """Text with names and commas, divided before the last name; the name is without quotes."""
-    complete = re.match(r'(?:(?:"(?:[^"]|"")*"|[^",]*),)*', text)
+    complete = re.match(r'(?:(?:"(?:[^"]|"")*+"|[^",]*),)*', text)
     end = complete.end() if complete else 0
     name = text[end:]
     return text[:end], name[1:].replace('""', '"') if name.startswith('"') else name
