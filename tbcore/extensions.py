@@ -45,9 +45,9 @@ INDEX = "tbcore.index"
 STORAGE = "tbcore.storage"
 LAUNCHERS = "tbcore.launchers"
 
-_COMMANDS_FOR_LOGS = ("check", "completion", "diff", "export", "ls", "report", "show", "tail")
+_LOGS_COMMANDS = ("check", "completion", "diff", "export", "ls", "report", "show", "tags", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
-    **{(COMMANDS, name): "tbcore-logs" for name in _COMMANDS_FOR_LOGS},
+    **{(COMMANDS, name): "tbcore-logs" for name in _LOGS_COMMANDS},
     (COMMANDS, "index"): "tbcore-index",
     (COMMANDS, "plugin"): "tbcore-testing",
     (OPEN, "open"): "tbcore-logs",
