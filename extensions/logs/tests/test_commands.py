@@ -470,7 +470,7 @@ def test_progress_is_shown_after_a_second(seconds: float, is_shown: bool) -> Non
 
 def test_help_imports_no_more_than_declarations() -> None:
     """`tbcore --help` imports nothing of this package, `tbcore ls --help` what declares it."""
-    parts = ("", ".commands", ".commands.ls", ".commands.options")
+    parts = ("", ".commands", ".commands.ls", ".commands.offers", ".commands.options")
     declared = [f"tbcore_logs{part}" for part in parts]
     for arguments, modules in (
         (["--help"], []), (["serve", "--help"], []), (["ls", "--help"], declared),
