@@ -36,6 +36,15 @@ def step_array(steps: Steps) -> PerRow:
     return steps
 
 
+def last_row_until(steps: Steps, limit: int) -> int | None:
+    """The last row whose step is at most `limit`; None if there is no such row."""
+    if isinstance(steps, range):
+        row = min((limit - steps.start) // steps.step, len(steps) - 1)
+        return row if row >= 0 else None
+    rows = np.flatnonzero(steps <= limit)
+    return int(rows[-1]) if len(rows) else None
+
+
 def even_steps(step: PerRow) -> Steps:
     """The steps of one column, at least one, as a range if possible."""
     first, last = int(step[0]), int(step[-1])

@@ -6,8 +6,8 @@
     columns.points("val/loss", "last", None)   # [(100, 0.25), None, (90, 0.5)]
     columns.runs_found(parse("lr>0.05"))       # ["a"]
 
-The last point of a tag is found without reading the others; `min`, `max` and `at` are computed from
-all points of a tag. Each is cached until the run changes.
+The last point of a tag is found without reading the others; all else is computed from all points of
+a tag. Each is cached until the run changes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from functools import cached_property
 from itertools import chain, compress
 from typing import NamedTuple, TypeVar
 
+from tbcore.eventfiles.steps import last_row_until
 from tbcore.queries.evaluation import HParam, Point, comparisons, matching_runs
 from tbcore.queries.inheritance import InheritedHParams
 from tbcore.queries.syntax import (
@@ -244,7 +245,8 @@ class RunColumns:
         """Step and value of one point of a tag for each run.
 
         `stat` is `last` for the last point written, `min` or `max` for the one with the lowest or
-        highest finite value, or `at` for the last one written whose step is at most `step`.
+        highest finite value, or `at` for the last one written whose step is at most `step`. The
+        value of `change` is the last one less that of `at`, `step` steps before the last one.
         """
         find = _finder(tag, self.index.tags.candidates(tag))
         views = [self._state.runs[run] for run in self.runs]
@@ -290,17 +292,33 @@ def _points_of(
     tags: Iterable[tuple[RunView, str | None]], stat: str, step: int | None
 ) -> list[Point | None]:
     """The points of some runs and tags; see `RunColumns.points`. None for no tag."""
+    tags = list(tags)
+    if stat not in ("last", "change"):
+        return _selected(tags, stat, [step] * len(tags))
+    last = [None if tag is None else view.last_point(tag) for view, tag in tags]
     if stat == "last":
-        return [None if tag is None else view.last_point(tag) for view, tag in tags]
+        return last
+    before = _selected(tags, "at", [point and point[0] - (step or 0) for point in last])
+    pairs = zip(last, before, strict=True)
+    return [(end[0], end[1] - start[1]) if end and start else None for end, start in pairs]
+
+
+def _selected(
+    tags: Sequence[tuple[RunView, str | None]], stat: str, limits: Sequence[int | None]
+) -> list[Point | None]:
+    """The points that `min` or `max` selects, or `at` with a limit for each tag."""
     points: list[Point | None] = []
     whole: dict[int, Part] = {}
     """The series that are in a single table, by their position in `points`."""
-    for view, tag in tags:
+    for (view, tag), limit in zip(tags, limits, strict=True):
         all_series = [] if tag is None else [s for s in view.series(tag) if s.kind.is_scalar]
-        if step is None and len(all_series) == 1 and len(all_series[0].parts) == 1:
+        if len(all_series) == 1 and len(all_series[0].parts) == 1:
             whole[len(points)] = all_series[0].parts[0]
-        points.append(_point_of(all_series, stat, step) if len(points) not in whole else None)
-    rows = extreme_rows([table.value[table.rows(i)] for table, i in whole.values()], stat)
+        points.append(_point_of(all_series, stat, limit) if len(points) not in whole else None)
+    if stat == "at":
+        rows = [last_row_until(t.step[i], limits[n] or 0) for n, (t, i) in whole.items()]
+    else:
+        rows = extreme_rows([table.value[table.rows(i)] for table, i in whole.values()], stat)
     for number, (table, i), row in zip(whole, whole.values(), rows, strict=True):
         if row is not None:
             points[number] = int(table.step[i][row]), float(table.value[table.bounds[i] + row])

@@ -21,6 +21,7 @@ from tbcore.queries.syntax import (
     Glob,
     Has,
     Live,
+    Newest,
     Node,
     Not,
     Or,
@@ -131,6 +132,8 @@ class _Evaluation:
                 return _array(self._facts.is_nonfinite if tag is None else self._facts.has(tag))
             case Live():
                 return _is_live(self._facts)
+            case Newest(count):
+                return _is_newest(self._facts.first_event_times, count)
             case Comparison(Attribute("hparam", name)):
                 return _compare_hparams(self._facts.hparams(name), node)
             case Comparison():
@@ -237,6 +240,14 @@ def text_of(value: HParam) -> str:
 def _is_live(facts: RunFacts) -> Mask:
     times = zip(facts.last_event_times, facts.modified_times, strict=True)
     return _array([is_live(last, modified, facts.now) for last, modified in times])
+
+
+def _is_newest(starts: Sequence[float | None], count: int) -> Mask:
+    """Of runs that started together, the last is the newest; those of unknown start are oldest."""
+    latest_first = np.argsort(-np.array(starts, float)[::-1], kind="stable")  # None becomes NaN.
+    is_newest = np.zeros(len(starts), np.bool_)
+    is_newest[::-1][latest_first[:count]] = True
+    return is_newest
 
 
 def _array(values: Sequence[bool]) -> Mask:

@@ -1,4 +1,7 @@
-"""Notes on queries that name what no run has, or that find nothing, and other queries to offer."""
+"""Notes on queries that name what no run has, or that find nothing; other queries to offer.
+
+Offers need the texts of names and attributes, which are made here.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,7 @@ from difflib import SequenceMatcher
 
 from tbcore.queries.attributes import RunColumns, Unknown
 from tbcore.queries.evaluation import compare_hparam, comparisons, text_of
-from tbcore.queries.syntax import (
-    Comparison,
-    Has,
-    Node,
-    Offer,
-    format_attribute,
-    format_name,
-    in_quotes,
-)
+from tbcore.queries.syntax import FACTS, Attribute, Comparison, Has, Node, Offer
 
 Note = tuple[str, list[Offer]]
 """A note, "" for none, and offers, the most likely first."""
@@ -27,6 +22,7 @@ _MAX_VALUES = 50
 """Maximum number of values that are compared character by character."""
 _MAX_VALUE_CHARACTERS = 100
 """Longer values are not compared."""
+_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 _PAIR = re.compile(
     r"(?<![^\s(|-])(?!has:|re:)([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])", re.IGNORECASE
 )
@@ -44,6 +40,23 @@ def note_on(text: str, query: Node, columns: RunColumns, *, finds_nothing: bool)
         if isinstance(node, Comparison) and (found := _about_value(text, node, columns)):
             return found[0], found[1] + _with_equals(text, columns)
     return "", _with_equals(text, columns)
+
+
+def format_attribute(attribute: Attribute) -> str:
+    """The text of an attribute, with its name in quotes if it needs them."""
+    kind, name, stat, step = attribute
+    is_like_other = name.lower() in FACTS if kind == "hparam" else name.lower() == "re" and stat
+    name = in_quotes(name) if is_like_other else format_name(name)
+    return name + (f":{stat}" if stat else "") + ("" if step is None else f"({step})")
+
+
+def format_name(name: str) -> str:
+    """A name or value as a query has it, in quotes if it needs them."""
+    return in_quotes(name) if _NEEDS_QUOTES.search(name) else name
+
+
+def in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:

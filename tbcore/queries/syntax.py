@@ -2,9 +2,9 @@
 
     vit lr>1e-3 | -(has:nan | live)     ->     Or(And(Word, Comparison), Not(Or(Has, Live)))
 
-A chunk is a stretch of text without a blank, `|`, `(` or `)`, except in double quotes and `:at( )`.
-The parser looks for operators and colons in a chunk's mask: the chunk with each character in quotes
-or of `at( )` replaced by `"`. Positions in both are the same.
+A chunk is a stretch of text without a blank, `|`, `(` or `)`, except in double quotes, `:at( )` and
+`:change( )`. The parser looks for operators and colons in a chunk's mask: the chunk with each
+character in quotes, of `at( )` and of `change( )` replaced by `"`. Positions in both are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_QUERY_CHARACTERS = 500
 MAX_DEPTH = 50
 """Maximum depth of nested parentheses."""
 MAX_STEP = 2**53 - 1
-"""Highest step in `at( )`: up to there, numbers in JavaScript are exact."""
+"""Highest step in `at( )` and `change( )`: up to there, numbers in JavaScript are exact."""
 FACTS = ("step", "age", "took")
 """On the left of a comparison, these names are hyperparameters only if they are quoted."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -27,8 +27,9 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 _BLANK = " \t\n\r\f\v\xa0"
 _QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
-_CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:[Aa][Tt]\([^)]*\)|[^{_BLANK}|()"])*+')
-_MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:)[Aa][Tt]\([^)]*\)")
+_WITH_STEP = r"(?i:at|change)\([^)]*\)"
+_CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:{_WITH_STEP}|[^{_BLANK}|()"])*+')
+_MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:){_WITH_STEP}")
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Maps operators to those that mean the same with the operands swapped."""
@@ -40,7 +41,6 @@ _DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 _NUMBER = re.compile(rf"{_DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(rf"({_DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
 _GLOB_TOKEN = re.compile(rf'{_MASKED.pattern}|\*+|\?|[^*?"]+|"')
-_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 
 
 class Offer(NamedTuple):
@@ -75,9 +75,9 @@ class Attribute(NamedTuple):
     name: str
     """The name of the hyperparameter, the tag, or one of FACTS."""
     stat: str | None = None
-    """`last`, `min`, `max` or `at` for a value, else None."""
+    """`last`, `min`, `max`, `at` or `change` for a value, else None."""
     step: int | None = None
-    """The step for `at`, else None."""
+    """The step for `at`, the number of steps for `change`, else None."""
 
 
 class Word(NamedTuple):
@@ -143,6 +143,13 @@ class Live(NamedTuple):
     """Matches runs that are being written."""
 
 
+class Newest(NamedTuple):
+    """Matches the runs that started last, whatever else the query finds."""
+
+    limit: int
+    """Maximum number of runs."""
+
+
 class Not(NamedTuple):
     part: Node
 
@@ -156,14 +163,14 @@ class Or(NamedTuple):
     parts: tuple[Node, ...]
 
 
-Node = Word | Glob | Expression | Comparison | Has | Live | Not | And | Or
+Node = Word | Glob | Expression | Comparison | Has | Live | Newest | Not | And | Or
 
 
 def parse(text: str, *, for_tags: bool = False) -> Node:
     """The tree of a query. Raises QueryError.
 
-    With `for_tags`, the query finds names of tags: comparisons, `has:`, `live` and `quiet` are
-    ordinary words.
+    With `for_tags`, the query finds names of tags: comparisons, `has:`, `newest:`, `live` and
+    `quiet` are ordinary words.
     """
     if len(text) > MAX_QUERY_CHARACTERS:
         raise QueryError(f"longer than {MAX_QUERY_CHARACTERS} characters", MAX_QUERY_CHARACTERS)
@@ -185,23 +192,6 @@ def parse_attribute(text: str) -> Attribute:
         at = 0 if chunk.startswith(":") else length
         raise QueryError("expected a name such as lr or val/loss:last", at)
     return _attribute(chunk, 0)
-
-
-def format_attribute(attribute: Attribute) -> str:
-    """The text of an attribute, with its name in quotes if it needs them."""
-    kind, name, stat, step = attribute
-    is_like_other = name.lower() in FACTS if kind == "hparam" else name.lower() == "re" and stat
-    name = in_quotes(name) if is_like_other else format_name(name)
-    return name + (f":{stat}" if stat else "") + (f"({step})" if stat == "at" else "")
-
-
-def format_name(name: str) -> str:
-    """A name or value as a query has it, in quotes if it needs them."""
-    return in_quotes(name) if _NEEDS_QUOTES.search(name) else name
-
-
-def in_quotes(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def name_or_glob(text: str) -> str | Glob:
@@ -300,6 +290,8 @@ class _Parser:
                 return _comparison(chunk, operator, start, self._text)
             if mask[:4].lower() == "has:":
                 return _has(chunk[4:], start)
+            if mask[:7].lower() == "newest:":
+                return _newest(chunk[7:], start + 7)
             if mask.lower() in ("live", "quiet"):
                 return Live() if mask.lower() == "live" else Not(Live())
         name = name_or_glob(chunk)
@@ -314,7 +306,7 @@ class _Parser:
         chunk, char = found[0], self._text[self.at : self.at + 1]
         if char == '"':
             raise QueryError("unclosed quote", self.at)
-        if char == "(" and _mask(chunk)[-3:].lower() == ":at":
+        if char == "(" and _mask(chunk).lower().endswith((":at", ":change")):
             raise QueryError("unclosed (", self.at)
         return chunk
 
@@ -427,6 +419,13 @@ def _has(text: str, start: int) -> Has:
     return Has(tag, _unquoted(text), Place(start, end, end))
 
 
+def _newest(text: str, at: int) -> Newest:
+    """The node for `newest:` and this text, whose position is `at`."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise QueryError("expected a number of runs after newest:", at)
+    return Newest(int(text))
+
+
 def _attribute(text: str, start: int) -> Attribute:
     """The attribute that a chunk names; `start` is the chunk's position in the query."""
     name, colon, stat = text, "", ""
@@ -439,13 +438,15 @@ def _attribute(text: str, start: int) -> Attribute:
     at = start + len(name) + 1
     if stat.lower() in ("last", "min", "max"):
         return Attribute("value", _unquoted(name), stat.lower())
-    found = re.fullmatch(r"at\(([^)]*)\)", stat.lower())
+    found = re.fullmatch(r"(at|change)\(([^)]*)\)", stat.lower())
     if found is None:
-        raise QueryError(f"unknown statistic '{stat}'; expected last, min, max or at(STEP)", at)
-    step = read_number(found[1].strip(_BLANK))
-    if step is None or not abs(step) <= MAX_STEP or step != int(step):
-        raise QueryError("expected a step in at( )", at)
-    return Attribute("value", _unquoted(name), "at", int(step))
+        known = "last, min, max, at(STEP) or change(STEPS)"
+        raise QueryError(f"unknown statistic '{stat}'; expected {known}", at)
+    step, least = read_number(found[2].strip(_BLANK)), 1 if found[1] == "change" else -MAX_STEP
+    if step is None or not least <= step <= MAX_STEP or step != int(step):
+        what = "a step" if found[1] == "at" else "a number of steps"
+        raise QueryError(f"expected {what} in {found[1]}( )", at)
+    return Attribute("value", _unquoted(name), found[1], int(step))
 
 
 def _mask(chunk: str) -> str:

@@ -20,12 +20,11 @@ from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, json_body, string_in, strings_in
 from tbcore.queries.attributes import Names, RunAttributes, RunColumns
 from tbcore.queries.evaluation import fact_of, matching_runs
-from tbcore.queries.offers import note_on
+from tbcore.queries.offers import format_attribute, note_on
 from tbcore.queries.syntax import (
     Attribute,
     Offer,
     QueryError,
-    format_attribute,
     parse,
     parse_attribute,
 )

@@ -188,7 +188,10 @@ def test_a_link_groups_and_colours_by_attributes(open_page: Any) -> None:
         ("by:", "name one attribute after by:, as in by:lr"),
         ("by:lr,seed", "name one attribute after by:, as in by:lr"),
         ("by:optimiser", "no run has optimiser; close: optimizer"),
-        ("by:loss:mean", "unknown statistic 'mean'; expected last, min, max or at(STEP)"),
+        (
+            "by:loss:mean",
+            "unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)",
+        ),
     ],
 )
 def test_a_link_with_an_unknown_colour_rule_says_so(open_page: Any, rule: str, reason: str) -> None:

@@ -19,12 +19,12 @@ from machine import node_command
 
 import tbcore
 from tbcore.queries.evaluation import HParam, Point, matching_names, matching_runs
+from tbcore.queries.offers import format_attribute
 from tbcore.queries.syntax import (
     Attribute,
     Comparison,
     Glob,
     QueryError,
-    format_attribute,
     parse,
     parse_attribute,
 )
@@ -87,6 +87,9 @@ def point_of(points: Sequence[Point], stat: str, limit: int | None) -> Point | N
         choose = min if stat == "min" else max
         finite = [point for point in points if math.isfinite(point[1])]
         return choose(finite, key=lambda point: point[1], default=None)
+    if stat == "change" and points:
+        last, earlier = points[-1], point_of(points, "at", points[-1][0] - (limit or 0))
+        return earlier and (last[0], last[1] - earlier[1])
     before = [(s, v) for s, v in points if limit is None or s <= limit]
     return before[-1] if before else None
 
@@ -192,8 +195,35 @@ PIECES = [
     *(" ", " ", " ", "\t", "\xa0", "|", " | ", "-", " -", "(", ")", "(a | b)", "((", "))"),
     *("lr", "Model", "model=a", "<", "<=", ">", ">=", "=", "==", "!=", "!", "=a*", '="0.1"'),
     *("0.1", "1e-3", ".9", "1.", "+1", "-2", "1e400", "nan", "inf", "-Infinity", "true", "1_0"),
-    *(":", ":last", ":MIN", ":max", ":at(", ":at(10)", ":at( -5 )", ":at(1e1)", ":at(.5)", ":b"),
-    *("step", "age", "took", "2h", "1.5m", "0s", "1W", "live", "QUIET", "has:", "has:nan"),
+    *(
+        ":",
+        ":last",
+        ":MIN",
+        ":max",
+        ":at(",
+        ":at(10)",
+        ":at( -5 )",
+        ":at(1e1)",
+        ":at(.5)",
+        ":b",
+        ":change(",
+        ":Change(3)",
+    ),
+    *(
+        "step",
+        "age",
+        "took",
+        "2h",
+        "1.5m",
+        "0s",
+        "1W",
+        "live",
+        "QUIET",
+        "has:",
+        "has:nan",
+        "newest:",
+        "newest:2",
+    ),
     *("=>", " > ", "< ", "1<lr<2", "0<loss:at(1)", "1h<age<", "=<a"),
     *("has:loss", "has:*o*", 'has:"*"', "re:", "re:a|b", "re:(a|b)", "RE:^x", "re:[", 're:"a b"'),
 ]
@@ -211,7 +241,9 @@ TERMS = st.one_of(
         "{}{}{}".format,
         NAMES.map(lambda name: '"A b"' if " " in name or "(" in name else name)
         | st.builds("{}:{}".format, NAMES.filter(str.isalnum), st.sampled_from(["last", "min"]))
-        | st.sampled_from(["step", "age", "took", "loss:max", "loss:at(10)", "a:at(-1)"]),
+        | st.sampled_from(
+            ["step", "age", "took", "loss:max", "loss:at(10)", "a:at(-1)", "a:change(3)"]
+        ),
         st.sampled_from(["<", "<=", ">", ">=", "=", "!="]),
         st.sampled_from(
             ["0.1", "1e-7", "2", "nan", "1s", "2h", "a", "true", "1*", "1e21", "16777216"]
@@ -334,6 +366,7 @@ def test_properties_a_name_is_an_attribute_when_formatted(name: str) -> None:
         Attribute("hparam", name),
         Attribute("value", name, "last"),
         Attribute("value", name, "at", -7),
+        Attribute("value", name, "change", 7),
     ):
         text = format_attribute(attribute)
         assert parse_attribute(text) == attribute

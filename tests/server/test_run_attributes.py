@@ -7,6 +7,7 @@ import http.client
 import json
 import math
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,20 @@ from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import until
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.queries import attributes as attributes_module
-from tbcore.queries.attributes import RunAttributes
+from tbcore.queries.attributes import RunAttributes, RunColumns
 from tbcore.queries.syntax import parse
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, write_run
 
 NAN = float("nan")
+VALUES = st.sampled_from([0.5, -2.0, 3.0, 2.0**99, NAN, math.inf, -math.inf])
 
 
 class Server:
@@ -111,7 +115,7 @@ def test_a_text_that_names_no_attribute_leaves_the_others_alone(
     answer = server.ask(columns=["loss:mean", "lr", "x>3", ""])
     assert [column.get("values") for column in answer["columns"]] == [None, [1], None, None]
     assert answer["columns"][0] == {
-        "error": "unknown statistic 'mean'; expected last, min, max or at(STEP)"
+        "error": "unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)"
     }
 
 
@@ -337,6 +341,38 @@ def test_min_max_and_at_are_those_of_all_points(tmp_path: Path, server: Server) 
     answer = server.ask(columns=["x:last", "x:min", "x:max", "x:at(2)", "h:min", "step"])
     assert values_of(answer) == [["Infinity"], [0.1], [3], [3], [None], [7]]
     assert [each.get("steps") for each in answer["columns"]] == [[3], [1], [2], [2], [None], None]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    runs=st.lists(
+        st.lists(st.tuples(st.integers(-9, 30) | st.just(1 << 62), VALUES), max_size=8), max_size=4
+    ),
+    evenly=st.booleans(),
+    back=st.integers(1, 40) | st.just((1 << 53) - 1),
+)
+def test_properties_values_at_a_step_and_changes_are_those_of_the_points_as_written(
+    runs: list[list[tuple[int, float]]], evenly: bool, back: int
+) -> None:
+    """Whether steps are stored as a range or one by one, and for several runs at once."""
+    with tempfile.TemporaryDirectory() as path:
+        for number, points in enumerate(runs):
+            with EventFileWriter(Path(path) / f"{number}" / "x.tfevents") as writer:
+                for row, (step, value) in enumerate(points):
+                    writer.add_scalar("x", value, 3 * row if evenly else step)
+        multiplexer = Multiplexer()
+        specs = [LogdirSpec(None, path)]
+        Loader(multiplexer, specs, purge_orphaned_data=False).load_once()
+        columns = RunColumns.of(multiplexer)
+        at, change = (columns.points("x", stat, back) for stat in ("at", "change"))
+        for run, found, changed in zip(columns.runs, at, change, strict=True):
+            points = runs[int(run)]
+            rows = [(3 * i if evenly else s, v) for i, (s, v) in enumerate(points)]
+            until = [row for row in rows if row[0] <= back]
+            assert repr(found) == repr(until[-1] if until else None)
+            earlier = [value for step, value in rows if step <= rows[-1][0] - back]
+            expected = (rows[-1][0], rows[-1][1] - earlier[-1]) if earlier else None
+            assert repr(changed) == repr(expected)
 
 
 def test_the_closest_of_many_values_are_offered(tmp_path: Path, server: Server) -> None:

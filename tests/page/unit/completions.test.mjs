@@ -17,6 +17,8 @@ test("a query for runs is completed by words, hyperparameters and tags", () => {
   assert.deepEqual(completed("l|"), ["lr", "learning_rate", "val/loss:last", "train/loss:last"]);
   assert.deepEqual(completed("vit -(le|"), ["vit -(learning_rate"]);
   assert.deepEqual(completed("ha|"), ["has:"]);
+  assert.deepEqual(completed("lr>1 -ne|"), ["lr>1 -newest:"]);
+  assert.deepEqual(completed("newest:|"), []);
   assert.deepEqual(completed("val/|"), ["val/loss:last", "val/acc:last"]);
   assert.deepEqual(completed("VAL/l| live"), ["val/loss:last live"]);
   assert.deepEqual(completed("my|"), ['"my param"']);
@@ -28,7 +30,7 @@ test("what follows has: and a colon is completed", () => {
   assert.deepEqual(completed("has:|"), ["has:nan", "has:val/loss", "has:val/acc", "has:train/loss", 'has:"re"']);
   assert.deepEqual(completed("has:n|"), ["has:nan"]);
   assert.deepEqual(completed("has:nna|"), ["has:nan"]);
-  assert.deepEqual(completed("val/loss:|"), ["last", "min", "max", "at("].map((stat) => `val/loss:${stat}`));
+  assert.deepEqual(completed("val/loss:|"), ["last", "min", "max", "at(", "change("].map((stat) => `val/loss:${stat}`));
   assert.deepEqual(completed("val/loss:ma|"), ["val/loss:max"]);
 });
 

@@ -10,8 +10,8 @@ import { cpuTime, generator } from "./tools.mjs";
 
 /** What the server says of these texts. @param {string} text @returns {import("../../../tbcore/web/shell/state/attributes.js").Meaning} */
 function meaningOf(text) {
-  const [, quoted, plain, stat = null, step] = /^(?:"([^"]*)"|([^:"]*))(?::(last|min|max|at)(?:\((\d+)\))?)?$/i.exec(text) ?? [];
-  if (quoted === undefined && plain === undefined) return { error: `unknown statistic '${text.split(":")[1]}'; expected last, min, max or at(STEP)` };
+  const [, quoted, plain, stat = null, step] = /^(?:"([^"]*)"|([^:"]*))(?::(last|min|max|at|change)(?:\((\d+)\))?)?$/i.exec(text) ?? [];
+  if (quoted === undefined && plain === undefined) return { error: `unknown statistic '${text.split(":")[1]}'; expected last, min, max, at(STEP) or change(STEPS)` };
   const name = quoted ?? plain;
   const kind = stat !== null ? "value" : ["step", "age", "took"].includes(plain) ? "fact" : "hparam";
   const attribute = /** @type {const} */ ({ kind, name, stat: stat?.toLowerCase() ?? null, step: step === undefined ? null : Number(step) });
@@ -33,22 +33,23 @@ test("a column has its text until the server has said what it is", () => {
 });
 
 test("headings are as short as they can be and still differ", () => {
-  assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "step", "age", "took"]), ["lr", "loss", "max acc", "grad @1,000", "step", "age", "took"]);
+  assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "grad:change(1000)", "step", "age", "took"]), ["lr", "loss", "max acc", "grad @1,000", "change grad (1,000)", "step", "age", "took"]);
   assert.deepEqual(headings(["val/loss:last", "train/loss:last", "val/loss:min"]), ["val/loss", "train/loss", "min loss"]);
   assert.deepEqual(headings(["loss", "loss:last"]), ["loss", "loss:last"]);
   assert.deepEqual(headings(['"my param"', '"step"', "a/"]), ["my param", "step", "a"]);
 });
 
 test("titles say what a column shows, or what is wrong with it", () => {
-  const titles = Object.fromEntries(columnsOf(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
+  const titles = Object.fromEntries(columnsOf(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "b:change(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
   assert.deepEqual(titles, {
     lr: "Hyperparameter lr",
     "a/b:last": "Last value of a/b",
     "b:min": "Lowest value of b",
     "b:max": "Highest value of b",
     "b:at(1000)": "Value of b at step 1,000, or the last before it",
+    "b:change(1000)": "Change of b over the last 1,000 steps",
     step: "Last step",
-    "b:mean": "b:mean: unknown statistic 'mean'; expected last, min, max or at(STEP)",
+    "b:mean": "b:mean: unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)",
   });
 });
 

@@ -21,8 +21,9 @@ const WORDS = [
   ["step", "last step"],
   ["age", "since the last event"],
   ["took", "duration"],
+  ["newest:", "the runs that started last"],
 ];
-const STATS = ["last", "min", "max", "at("];
+const STATS = ["last", "min", "max", "at(", "change("];
 /** The part of a query before the caret that can be completed: after a blank, a sign or an open quote. */
 const PART = /(?:^|[\s|(])-?((?:has:)?"[^"]*|[^\s|()"=<>!*?]+)$/i;
 
@@ -50,7 +51,7 @@ export function completionsOf(text, caret, names, subject) {
     const tags = matching(names.tags, word).map((tag) => completion(`has:${formatAttribute({ kind: "value", name: tag })}`, "tag"));
     found = ["nan", "na", "n", ""].includes(word.toLowerCase()) || isMixed(word) ? [completion("has:nan", "NaN or infinite values"), ...tags] : tags;
   } else {
-    const stat = /^(.+):(\w*)$/.exec(part);
+    const stat = /^(?!newest:)(.+):(\w*)$/i.exec(part);
     found = stat
       ? STATS.filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
       : [

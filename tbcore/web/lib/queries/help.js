@@ -18,9 +18,10 @@ const COMMON = [
 /** The syntax that only queries for runs have. @type {typeof COMMON} */
 const RUNS = [
   ["learning_rate>1e-3   optimizer=adam*", "a hyperparameter: = != < <= > >="],
-  ["val/loss:last<0.5", "a value of a tag: last, min, max, at(1000)"],
+  ["val/loss:last<0.5", "a value of a tag: last, min, max, at(1000), or its change(1000) over the last 1000 steps"],
   ["has:val/loss   has:nan", "the run has the tag; it has NaN or infinite values"],
   ["live   quiet", "the run is being written, or not"],
+  ["newest:10", "one of the ten runs that started last"],
   ["step>1000   age<2h   took>30m", "its highest step, time since its last event, duration: s m h d w"],
 ];
 

@@ -12,7 +12,7 @@ const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|([+-]?inf)(?:init
 export function formatAttribute({ kind, name, stat, step }) {
   const isLikeOther = kind === "hparam" ? FACTS.includes(name.toLowerCase()) : kind === "value" && name.toLowerCase() === "re";
   const text = isLikeOther || NEEDS_QUOTES.test(name) ? quoted(name) : name;
-  return text + (stat ? `:${stat}` : "") + (stat === "at" ? `(${step})` : "");
+  return text + (stat ? `:${stat}` : "") + (step == null ? "" : `(${step})`);
 }
 
 /** A text in quotes. @param {string} text */

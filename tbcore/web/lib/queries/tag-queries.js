@@ -7,8 +7,8 @@
  *     and     := term+
  *     term    := "-" term | "(" query ")" | "re:" expression | word | glob
  *
- * A word or glob has no blank, `|`, `(` or `)` outside of double quotes, except in `:at( )`, which has
- * a meaning for runs.
+ * A word or glob has no blank, `|`, `(` or `)` outside of double quotes, except in `:at( )` and
+ * `:change( )`, which have a meaning for runs.
  */
 
 import { compileExpression } from "./expression-syntax.js";
@@ -31,9 +31,9 @@ const MAX_DEPTH = 50;
 const BLANK = String.raw` \t\n\r\f\v\xa0`;
 /** A text in double quotes; its group is what is inside. */
 const QUOTED = String.raw`"((?:[^"]|"")*)"(?!")`;
-const CHUNK = new RegExp(String.raw`(?:${QUOTED}|:at\([^)]*\)|[^${BLANK}|()"])*`, "iuy");
-/** A part of a chunk: what has no wildcards, as it is quoted or the step in `:at( )`, or a character. */
-const PIECE = new RegExp(String.raw`${QUOTED}|(?<=:)at\([^)]*\)|[^]`, "giu");
+const CHUNK = new RegExp(String.raw`(?:${QUOTED}|:(?:at|change)\([^)]*\)|[^${BLANK}|()"])*`, "iuy");
+/** A part of a chunk: what has no wildcards, as it is quoted or the step in `:at( )` or `:change( )`, or a character. */
+const PIECE = new RegExp(String.raw`${QUOTED}|(?<=:)(?:at|change)\([^)]*\)|[^]`, "giu");
 /** The characters of an expression up to a blank or a parenthesis. */
 const EXPRESSION = new RegExp(String.raw`(?:\\[^${BLANK}]|[^${BLANK}()])*`, "uy");
 

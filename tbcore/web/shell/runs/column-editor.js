@@ -21,11 +21,14 @@ const CHOICES = {
   min: "Lowest value of a tag",
   max: "Highest value of a tag",
   at: "Value of a tag at a step",
+  change: "Change of a tag's value over the last steps",
   step: "Last step",
   age: "Age: time since the last event",
   took: "Duration: first to last event",
 };
 const FACTS = new Set(["step", "age", "took"]);
+/** Maps choices with a number to its pattern and its name. @type {ReadonlyMap<string, { pattern: RegExp, title: string }>} */
+const NUMBERS = new Map([["at", { pattern: /^[+-]?\d+$/, title: "Step" }], ["change", { pattern: /^\+?0*[1-9]\d*$/, title: "Number of steps" }]]);
 
 /**
  * The form. `runs` are the runs of the list, in its order.
@@ -50,10 +53,11 @@ export function ColumnEditor({ state, runs, onClose }) {
 
   const what = chosen ?? (names?.hparams.length === 0 ? "last" : "hparam");
   const isFact = FACTS.has(what);
+  const number = NUMBERS.get(what);
   const [example] = (what === "hparam" ? names?.hparams : names?.tags) ?? [];
   const columns = parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value);
   const texts = columns.map(({ text }) => text);
-  const isComplete = isFact || (name !== "" && (what !== "at" || /^[+-]?\d+$/.test(step.trim())));
+  const isComplete = isFact || (name !== "" && (!number || number.pattern.test(step.trim())));
   const isReading = columns.some(({ text }) => !attributes.columnOf(text).value);
   useEffect(() => {
     if (nameWidth === 0 || isReading) return undefined;
@@ -120,12 +124,12 @@ export function ColumnEditor({ state, runs, onClose }) {
         ref=${input}
         onInput=${(/** @type {InputEvent} */ event) => setName(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       />`}
-      ${what === "at" &&
+      ${number &&
       html`<input
         class="tb-input"
         inputmode="numeric"
-        aria-label="Step"
-        placeholder="Step"
+        aria-label=${number.title}
+        placeholder=${number.title}
         value=${step}
         onInput=${(/** @type {InputEvent} */ event) => setStep(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       />`}
@@ -170,5 +174,5 @@ function Downloads({ state, runs, columns, isDisabled }) {
 function textOf(what, name, step) {
   if (FACTS.has(what)) return formatAttribute({ kind: "fact", name: what });
   if (what === "hparam") return formatAttribute({ kind: "hparam", name });
-  return formatAttribute({ kind: "value", name, stat: what, step: what === "at" ? Number(step) : null });
+  return formatAttribute({ kind: "value", name, stat: what, step: NUMBERS.has(what) ? Number(step) : null });
 }

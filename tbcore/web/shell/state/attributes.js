@@ -4,7 +4,7 @@
  * something wants it.
  *
  * An attribute is named by a text as on the left of a comparison in a query: `lr`, `"my param"`,
- * `val/loss:last`, `loss:at(1000)`, `step`, `age` or `took`. Only the server reads such texts.
+ * `val/loss:last`, `loss:at(1000)`, `loss:change(1000)`, `step`, `age` or `took`. Only the server reads such texts.
  */
 
 import { signal } from "@preact/signals-core";

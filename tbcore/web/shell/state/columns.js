@@ -33,7 +33,7 @@ const MAX_MEASURED = 2000;
 /** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
 const AGE_SECONDS = 60;
 /** What the values of tags are called, by their statistic. */
-const STATISTICS = new Map([["last", "Last value"], ["min", "Lowest value"], ["max", "Highest value"], ["at", "Value"]]);
+const STATISTICS = new Map([["last", "Last value"], ["min", "Lowest value"], ["max", "Highest value"], ["at", "Value"], ["change", "Change"]]);
 const FACT_TITLES = new Map([["step", "Last step"], ["age", "Time since the last event"], ["took", "Time from the first to the last event"]]);
 
 /** The columns for these attributes, each once. @param {readonly string[]} texts @param {(text: string) => Meaning | null} meaningOf @returns {Column[]} */
@@ -61,14 +61,16 @@ export function parseColumns(texts, meaningOf) {
 function titleOf({ kind, name, stat, step }) {
   if (kind === "fact") return FACT_TITLES.get(name) ?? name;
   if (kind === "hparam") return `Hyperparameter ${name}`;
-  return `${STATISTICS.get(stat ?? "")} of ${name}${stat === "at" ? ` at step ${formatStep(Number(step))}, or the last before it` : ""}`;
+  const steps = formatStep(Number(step));
+  const when = stat === "at" ? ` at step ${steps}, or the last before it` : stat === "change" ? ` over the last ${steps} steps` : "";
+  return `${STATISTICS.get(stat ?? "")} of ${name}${when}`;
 }
 
 /** @param {Attribute} attribute @param {boolean} isShort  whether only the last segment of the name is shown */
 function headingOf({ kind, name, stat, step }, isShort) {
   const segment = isShort ? (name.split("/").filter(Boolean).pop() ?? name) : name;
   if (kind !== "value" || stat === "last") return segment;
-  return stat === "at" ? `${segment} @${formatStep(Number(step))}` : `${stat} ${segment}`;
+  return stat === "at" ? `${segment} @${formatStep(Number(step))}` : `${stat} ${segment}${stat === "change" ? ` (${formatStep(Number(step))})` : ""}`;
 }
 
 // --- values --------------------------------------------------------------------------------------

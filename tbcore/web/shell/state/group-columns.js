@@ -78,7 +78,7 @@ export function formatGroupCounts(statistics) {
  * @param {Average} [average]
  */
 export function describeGroupCell(statistics, { name, stat, step }, average = "mean") {
-  const what = WHAT.get(stat ?? "") ?? `values at step ${formatStep(Number(step))}`;
+  const what = WHAT.get(stat ?? "") ?? (stat === "at" ? `values at step ${formatStep(Number(step))}` : `changes over the last ${formatStep(Number(step))} steps`);
   return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}`;
 }
 
