@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
     from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.syntax import parse
+    from tbcore.queries.evaluation import fact_of, text_of
+    from tbcore.queries.offers import format_attribute
+    from tbcore.queries.syntax import parse, parse_attribute
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.batch_reader import BatchReader
@@ -57,11 +59,12 @@ __all__ = [
     "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema",
     "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata",
     "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
-    "close_matches", "describe", "did_you_mean", "encode_varint", "fields", "find_unshown",
-    "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins",
-    "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
-    "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
-    "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
+    "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of", "fields",
+    "find_unshown", "format_attribute", "guarded", "installed_plugins", "is_event_file",
+    "is_live", "is_uri", "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches",
+    "numpy_to_tensor", "one_line", "parse", "parse_attribute", "plural", "quoted",
+    "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json",
+    "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -92,7 +95,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
     "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.syntax": ("parse",),
+    "tbcore.queries.evaluation": ("fact_of", "text_of"),
+    "tbcore.queries.offers": ("format_attribute",),
+    "tbcore.queries.syntax": ("parse", "parse_attribute"),
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.batch_reader": ("BatchReader",),

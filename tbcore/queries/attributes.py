@@ -330,8 +330,5 @@ def _point_of(all_series: Sequence[Series], stat: str, step: int | None) -> Poin
     if not all_series:
         return None
     merged = ScalarSeries(*merged_columns(all_series, 0, ("step", "wall_time", "value")))
-    if step is not None:
-        point = merged.at(step)
-    else:
-        point = merged.min if stat == "min" else merged.max
+    point = merged.at(step) if step is not None else getattr(merged, stat)
     return None if point is None else (point.step, point.value)

@@ -156,6 +156,26 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
     page.wait_for_function("() => location.hash === '#probe'")
 
 
+def test_a_column_has_the_change_over_the_last_steps(open_page: Any) -> None:
+    """Its number of steps must be positive; the runs that changed are found by the same words."""
+    page = open_page("#probe&query=val/loss:change(1000)>0")
+    wait_for_names(page, "exp/a")
+    page.get_by_role("searchbox", name="Filter runs").fill("newest:4")
+    page.get_by_role("button", name="Columns…").click()
+    form = page.get_by_role("form", name="Columns")
+    form.get_by_label("What to show").select_option("Change of a tag's value over the last steps")
+    form.get_by_label("Tag").fill("val/loss")
+    steps = form.get_by_label("Number of steps", exact=True)
+    steps.fill("0")
+    assert form.get_by_role("button", name="Add").is_disabled()
+    steps.fill("2000")
+    page.keyboard.press("Enter")
+    wait_for_cells(page, "exp/a", "-2")
+    wait_for_cells(page, "exp/c", "")
+    assert page.evaluate("() => columns.headings()") == ["change loss (2,000)"]
+    page.wait_for_function("() => location.hash.endsWith('&columns=val/loss:change(2000)')")
+
+
 def test_a_heading_sorts_the_list(open_page: Any) -> None:
     """Up, down, and back to the usual order; runs without a value are last; tabs do not change."""
     page = open_page("#probe&columns=lr,val/loss:last")

@@ -64,8 +64,11 @@ def chart_svg(
     width: int = 480,
     height: int = 160,
     label: str = "",
+    bands: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any], str]] = (),
 ) -> Markup:
     """The finite points of several lines, with axes if there is a `label` for the x axis.
+
+    A band is x, the lower and the upper edge, and a colour; it is drawn below the lines.
 
     A line is x, y, a colour and a name. The names of up to eight lines are shown on the right.
     `ink` is the colour of text. `width` and `height` of the drawing are in pixels. If there are
@@ -84,8 +87,13 @@ def chart_svg(
             finite.append((*points, color, name))
     if not finite:
         return Markup("")
+    edges = []
+    for x, lower, upper, color in bands:
+        is_finite = np.isfinite(lower) & np.isfinite(upper)
+        edges.append((x[is_finite], lower[is_finite], upper[is_finite], color))
     first, last = min(x.min() for x, *_ in finite), max(x.max() for x, *_ in finite)
-    low, high = min(y.min() for _, y, *_ in finite), max(y.max() for _, y, *_ in finite)
+    values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys if len(y))]
+    low, high = min(y.min() for y in values), max(y.max() for y in values)
     left, right, top, bottom = (60, width - 24, 6, height - 34) if label else (0, width, 0, height)
     names = [(color, name) for *_, color, name in finite if name]
     has_names = 0 < len(names) <= _MAX_NAMES
@@ -100,7 +108,10 @@ def chart_svg(
         f'fill="{color}">{_cell(_cut(name))}</text>'
         for index, (color, name) in enumerate(names if has_names else ())
     ]
-    for x, y, color, name in finite:  # 2
+    for x, lower, upper, color in edges:  # 2
+        across, down = pixels(np.append(x, x[::-1]), np.append(upper, lower[::-1]))
+        parts.append(f'<polygon points="{_corners(across, down)}" fill="{color}" opacity="0.2"/>')
+    for x, y, color, name in finite:
         if len(y) > 4 * width:
             starts = np.linspace(0, len(y), 2 * width, endpoint=False).astype(np.int64)
             extremes = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
@@ -111,10 +122,9 @@ def chart_svg(
             place = f'cx="{across[0]:.1f}" cy="{down[0]:.1f}"'
             parts.append(f'<circle {place} r="2" fill="{color}">{title}</circle>')
         else:
-            corners = " ".join(f"{px:.1f},{py:.1f}" for px, py in zip(across, down, strict=True))
             style = f'fill="none" stroke="{color}" stroke-linecap="round"'
             style += ' stroke-opacity="0.6"' if len(finite) > _MAX_NAMES else ""
-            parts.append(f'<polyline points="{corners}" {style}>{title}</polyline>')
+            parts.append(f'<polyline points="{_corners(across, down)}" {style}>{title}</polyline>')
     if label:  # 3
         x_ticks, y_ticks = _ticks(first, last), _ticks(low, high)
         columns, rows = pixels(x_ticks, y_ticks)
@@ -136,6 +146,10 @@ def chart_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img">{"".join(parts)}</svg>'
     )
+
+
+def _corners(across: Floats, down: Floats) -> str:
+    return " ".join(f"{px:.1f},{py:.1f}" for px, py in zip(across, down, strict=True))
 
 
 def _cut(name: str) -> str:

@@ -24,6 +24,7 @@ from tbcore.engine import (
 )
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.groups import group_runs, statistics_of
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.series import Point, ScalarSeries
@@ -170,6 +171,7 @@ class Logs(Mapping[str, Run]):
         at: At = "last",
         *,
         steps: bool = False,
+        by: str | None = None,
         runs: Names = None,
         where: str | None = None,
     ) -> LogTable:
@@ -178,9 +180,20 @@ class Logs(Mapping[str, Run]):
         The columns are `run` and the tags, as float64, with NaN where a run has no value. With
         `steps`, each tag is followed by a column `TAG:step` with the step of the value. A tag with
         the name of another column gets a `_` at its end. See `scalars` for the other arguments.
+
+        With `by`, such as `"lr,model"` or `"seeds"`, there is a row for each group of these runs.
+        The columns are `group`, the number of its `runs`, and for each tag the `TAG mean` of the
+        finite values, their `TAG deviation` over n - 1, and numbers of values: `TAG n` finite ones,
+        `TAG nonfinite`, `TAG missing`, and with `at="min"` or `"max"` `TAG diverged`, those of runs
+        that end with NaN or infinity. A mean or deviation of too few values is NaN. Raises
+        BadRequestError for a text that is not a rule, KeyError for an attribute that no run has.
         """
+        if steps and by is not None:
+            raise ValueError("steps=True is for rows of runs: a group has no step of its value")
         with_tags = self._scalar_tags(tags, self._selected(runs, where))
         found = [(run, own) for run, own in with_tags if own]
+        if by is not None:
+            return self._group_summary(found, at, by)
         columns: dict[str, Categories | NDArray[Any]] = {"run": _categories([r for r, _ in found])}
         for tag in dict.fromkeys(tag for _, own in found for tag in own):
             points = [_point(run[tag], at) if tag in own else None for run, own in found]
@@ -277,6 +290,33 @@ class Logs(Mapping[str, Run]):
                 warnings.warn("\n".join(unknown), stacklevel=3)
         load(runs, self._reader)
         return runs
+
+    def _group_summary(
+        self, found: Sequence[tuple[Run, Sequence[str]]], at: At, by: str
+    ) -> LogTable:
+        """See `summary`."""
+        groups = group_runs(by, [run.name for run, _ in found], self.attributes)
+        codes = np.arange(len(groups.names), dtype=np.int32)
+        columns: dict[str, Categories | NDArray[Any]] = {
+            "group": Categories(codes, groups.names),
+            "runs": groups.sizes,
+        }
+        missing: dict[str, NDArray[np.bool_]] = {}
+
+        def values(tag: str, at: At) -> list[float | None]:
+            points = [_point(run[tag], at) if tag in own else None for run, own in found]
+            return [None if point is None else point.value for point in points]
+
+        for tag in dict.fromkeys(tag for _, own in found for tag in own):
+            last = values(tag, "last") if at in ("min", "max") else None
+            for name, column in statistics_of(groups, values(tag, at), last).columns().items():
+                name = free_name(f"{tag} {name}", columns)
+                columns[name] = column
+                is_missing = np.isnan(column)
+                if is_missing.any():
+                    is_missing.flags.writeable = False
+                    missing[name] = is_missing
+        return LogTable(columns, missing)
 
     def _scalar_tags(self, tags: Names, runs: Sequence[Run]) -> list[tuple[Run, list[str]]]:
         """Each run with the tags of these that it has."""

@@ -71,6 +71,9 @@ COMPLETED: dict[str, list[str]] = {
     "ls --sort x:y:mi": ["ls", "--sort", "x:y:min"],
     "ls --where 'x<1 -has:la": ["ls", "--where", "x<1 -has:late"],
     "ls --where '-has:na": ["ls", "--where", "-has:nan"],
+    "ls --where 'x<1 new": ["ls", "--where", "x<1 newest:"],
+    'ls --where \'"x:y":ch': ["ls", "--where", '"x:y":change('],
+    "report --by opt,lear": ["report", "--by", "opt,learning rate"],
     'ls --where \'"learning rate"=': ["ls", "--where", '"learning rate"='],
 }
 BASH = """tbcore() {
@@ -154,6 +157,9 @@ def test_names_are_those_of_the_logdir_on_the_command_line(logdir: Path) -> None
     assert offered("ls logs --columns la", outside) == [
         "late", "late:last", "late:min", "late:max", "late:argmin", "late:argmax",
     ]  # fmt: skip
+    assert set(offered("ls logs --by ", outside)) >= {"opt", "seeds", "numbers"}
+    assert "seeds" not in offered("ls logs --by opt,", outside)
+    assert offered("report logs --by opt --sort g", outside) == ["group"]
     assert offered("ls --json logs --where opt", outside) == ["opt=", "opt<", "opt>"]
     assert offered("show log", outside) == [f"logs/{run}" for run in sorted(RUNS)]
     assert offered("show nowhere ", outside) == []

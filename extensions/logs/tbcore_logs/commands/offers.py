@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Offers = list[CompletionItem[str]]
 _STATS = "last", "min", "max", "argmin", "argmax"
 _OWN_COLUMNS = "run", "state", "step", "started", "age", "took"
+_COLUMNS_OF_GROUPS = "group", "runs"
+_RULES = "seeds", "numbers"
 _NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-')
 """Names that stand in double quotes in a query; see docs/queries.md."""
 
@@ -53,7 +55,14 @@ def columns(context: click.Context, parameter: click.Parameter, incomplete: str)
 def sort(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
     """What `ls` sorts by."""
     text = _value(context, incomplete)
-    return _beginning(text, [*_OWN_COLUMNS, *_columns(_names(context), text)])
+    own = _COLUMNS_OF_GROUPS if context.params.get("by") else _OWN_COLUMNS
+    return _beginning(text, [*own, *_columns(_names(context), text)])
+
+
+def by(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
+    """Rules of groups of one word, and hyperparameters, the last of several with commas."""
+    text = _value(context, incomplete)
+    return _listed([*_names(context).hparams, *(() if "," in text else _RULES)], text)
 
 
 def where(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
@@ -66,7 +75,8 @@ def where(context: click.Context, parameter: click.Parameter, incomplete: str) -
     scalars = [_in_query(tag) for tag, is_scalar in names.tags.items() if is_scalar]
     terms += [f"{tag}:{stat}{sign}" for tag in scalars for stat in _STATS[:3] for sign in "<>"]
     terms += [f"has:{_in_query(tag)}" for tag in names.tags]
-    terms += ["has:nan", "live", "quiet", "step>=", "age<", "took>"]
+    terms += [f"{tag}:change(" for tag in scalars]
+    terms += ["has:nan", "live", "quiet", "step>=", "age<", "took>", "newest:"]
     return [CompletionItem(text[:start] + each) for each in terms if each.startswith(text[start:])]
 
 

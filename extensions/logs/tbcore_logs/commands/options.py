@@ -112,6 +112,27 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     return click.argument("logdir", required=False, type=click.Path())(command)
 
 
+def rows_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options for rows of runs or groups: --columns, --sort, --reverse, --limit, --by."""
+    values = (
+        "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), TAG:argmin "
+        "for the step of the minimum, TAG:argmax, or a hyperparameter."
+    )
+    sort = "Sort by a column, or by run, state, step, started, age or took; groups also by runs."
+    rule = (
+        "Show groups of runs with equal hyperparameters, or by another rule of the page, such as "
+        "seeds, numbers, 'exp/{seed}' or 're:EXPRESSION': means and deviations."
+    )
+    command = click.option("--by", metavar="KEY,...", shell_complete=offers.by, help=rule)(command)
+    command = limit_option(None, "Show at most N rows.")(command)
+    reverse = click.option("-r", "--reverse", is_flag=True, help="Reverse the order.")
+    command = click.option("--sort", metavar="NAME", shell_complete=offers.sort, help=sort)(
+        reverse(command)
+    )
+    columns: Callable[..., int] = names_option("--columns", values, offers.columns)(command)
+    return columns
+
+
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the options for the form of a table."""
     null = "Print names only, each ended by NUL, for xargs -0."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
+from tbcore_logs.commands.options import LogCommand, rows_options, selects_runs, tags_option
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--at", type=click.Choice(["last", "min", "max"]), default="last",
-    help="Which value of each tag to show.  [default: last]",
+    help="Which value of each tag to show, unless a column says it.  [default: last]",
 )  # fmt: skip
 @tags_option
+@rows_options
 @selects_runs
 def report(*, selection: LogSelection, **options: Any) -> int:
     """Write a table of the runs below LOGDIR as Markdown, for READMEs and pull requests.

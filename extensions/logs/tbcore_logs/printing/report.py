@@ -2,6 +2,7 @@
 
 # runs                        number of runs, and the times of the first and the last event
 | run | lr | loss |  |        hyperparameters that differ, and the value and sparkline of each tag
+| group | runs | loss |  |    or groups of runs, with the mean, its deviation, and the mean's line
 ## loss                       with -o, a drawing of each tag, as a light and a dark SVG
 """
 
@@ -11,27 +12,39 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache, partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
 
 from tbcore.engine import one_line
-from tbcore_logs import Run
+from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.offers import default_logdir
 from tbcore_logs.drawings import chart_svg
+from tbcore_logs.groups import Band, Groups, band_of
 from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, if_readable, read
+from tbcore_logs.printing.columns import (
+    Column,
+    column_of,
+    group_table,
+    grouped,
+    run_rows,
+    sorting_column,
+)
 from tbcore_logs.printing.drawing import sparkline
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.output import short, short_count, short_time
 
 _NUM_DEFAULT_TAGS = 3
 _SPARKLINE_WIDTH = 12
+_WIDTH = 720
+"""Width of a drawing in pixels."""
 _MAX_ROWS = 50
-"""Maximum number of runs in the table. Drawings show all runs."""
+"""Maximum number of rows without --limit. Drawings show all runs or groups."""
 _SCHEMES = {
     "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
                           "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
@@ -41,15 +54,60 @@ _SCHEMES = {
 """Maps each colour scheme to the colours of the text and the lines in a drawing, as in the page."""
 
 
-def report(selection: LogSelection, *, output: str | None, at: str) -> int:
+class _Row(NamedTuple):
+    """A row of the table: a run, or a group of runs."""
+
+    name: str
+    size: str
+    """The last step of the run, or the number of runs of the group."""
+    cells: list[str]
+    """One for each of the columns."""
+    runs: list[Run]
+
+
+def report(
+    selection: LogSelection,
+    *,
+    output: str | None,
+    at: str,
+    columns: Sequence[str] | None,
+    sort: str | None,
+    reverse: bool,
+    limit: int | None,
+    by: str | None,
+) -> int:
     """Writes the report to stdout, or to a file, with drawings. Returns the exit status."""
-    found = read(*selection.opened())
+    logs, names = selection.opened()
+    # Columns, an order and groups may be of attributes, which need all runs.
+    read(logs, names if columns is None and sort is None and by is None else logs)
+    attributes = cache(logs.attributes)
+    found = [logs[name] for name in names]
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)
     tags = [tag for tag, _ in num_runs.most_common(_NUM_DEFAULT_TAGS)]
     if selection.tags is not None:
         tags = matching(selection.tags, num_runs, "tag")
+    if columns is None:
+        runs = _with_any(found, tags)
+        chosen = [*([] if by else _differing(runs)), *(_values(runs, tag, at) for tag in tags)]
+    else:
+        chosen = [column_of(text, attributes(), at) for text in columns]
+        shown = list(dict.fromkeys(column.tag for column in chosen if column.tag is not None))
+        runs = _with_any(found, shown)
+        tags = shown if selection.tags is None else tags
+    if sort in tags and f"{sort}:{at}" in [column.text for column in chosen]:
+        sort = f"{sort}:{at}"
+    chosen += sorting_column(sort, chosen, by, attributes)
+    groups = None if by is None else grouped([run.name for run in runs], by, attributes)
+    rows = _rows(logs, runs, chosen, groups, sort=sort, reverse=reverse)
+    rows, num_rows = rows[:limit], len(rows)
+    num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
+    what = "run" if groups is None else "group"
     title = os.path.basename(os.path.abspath(selection.logdir or default_logdir())) or "runs"
-    lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(found, tags, at)]
+    lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(rows[:num_shown], chosen, what)]
+    if num_shown < num_rows:
+        lines += ["", f"and {num_rows - num_shown:,} more {what}s"]
+    if len(runs) < len(found):
+        lines += ["", f"{_counted(len(found) - len(runs), 'run')} without any of these values"]
     if output is None:
         click.echo("\n".join(lines))
         return 0
@@ -58,69 +116,157 @@ def report(selection: LogSelection, *, output: str | None, at: str) -> int:
     with written(path):
         folder.mkdir(exist_ok=True)
     for tag in tags:
-        lines += ["", f"## {_escaped(tag)}", "", *_drawing(found, tag, folder)]
+        lines += ["", f"## {_escaped(tag)}", "", *_drawing(rows, tag, folder, what)]
     _write(path, "\n".join(lines) + "\n")
     return 0
+
+
+def _with_any(runs: Sequence[Run], tags: Sequence[str]) -> Sequence[Run]:
+    """The runs that have points of any of the tags; all runs if there are no tags."""
+    return [run for run in runs if any(map(partial(_series, run), tags))] if tags else runs
+
+
+def _series(run: Run, tag: str) -> ScalarSeries | None:
+    """The points of a tag; None if the run has none, or they cannot be read."""
+    with if_readable():
+        return run[tag] if tag in run.scalar_tags and len(run[tag]) else None
+    return None
+
+
+def _differing(runs: Sequence[Run]) -> list[Column]:
+    """The hyperparameters that differ."""
+    hparams = {run.name: run.hparams for run in runs}
+    names = dict.fromkeys(name for own in hparams.values() for name in own)
+    columns = [Column(n, {run: own.get(n) for run, own in hparams.items()}) for n in names]
+    return [c for c in columns if len({str(cell) for cell in c.cells.values()}) > 1]
+
+
+def _values(runs: Sequence[Run], tag: str, at: str) -> Column:
+    """The last, lowest or highest value of a tag."""
+    all_series = {run.name: _series(run, tag) for run in runs}
+
+    def cells(at: str) -> dict[str, float | None]:
+        points = {run: None if s is None else getattr(s, at) for run, s in all_series.items()}
+        return {run: None if point is None else point.value for run, point in points.items()}
+
+    return Column(f"{tag}:{at}", cells(at), tag, at, None if at == "last" else cells("last"))
+
+
+def _rows(
+    logs: Logs,
+    runs: Sequence[Run],
+    columns: Sequence[Column],
+    groups: Groups | None,
+    *,
+    sort: str | None,
+    reverse: bool,
+) -> list[_Row]:
+    """The rows of runs, or if there are `groups`, of these."""
+    names = [run.name for run in runs]
+    if groups is not None:
+        table = group_table(groups, names, columns, sort=sort, reverse=reverse, limit=None)
+        return [
+            _Row(name, f"{count:,}", list(map(short, cells)), [logs[run] for run in members])
+            for (name, count, *cells), members in zip(table.texts, table.members, strict=True)
+        ]
+    tags = [column.tag for column in columns if column.tag is not None]
+    steps = {run.name: _last_step(run, tags) for run in runs}
+    rows = []
+    for _, name, step, _, _, *cells in run_rows(
+        logs, names, columns, steps, sort=sort, reverse=reverse
+    ):
+        texts = [column.short(cell) for column, cell in zip(columns, cells, strict=True)]
+        rows.append(_Row(name, short_count(step), texts, [logs[name]]))
+    return rows
+
+
+def _last_step(run: Run, tags: Sequence[str]) -> int | None:
+    """The highest of the steps of the tags' last points."""
+    last = [series.last for tag in tags if (series := _series(run, tag))]
+    return max((point.step for point in last if point), default=None)
 
 
 def _about(runs: Sequence[Run]) -> str:
     """The number of runs, and the times of the first and the last event."""
     times = [time for run in runs for time in (run.started, run.last_event) if time is not None]
     when = f", {short_time(min(times))} to {short_time(max(times))}" if times else ""
-    return f"{len(runs):,} run{'s' if len(runs) > 1 else ''}{when}"
+    return f"{_counted(len(runs), 'run')}{when}"
 
 
-def _table(runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
-    """The lines of a table with a row for each run."""
-    hparams = [run.hparams for run in runs]
-    names = dict.fromkeys(name for own in hparams for name in own)
-    differing = [n for n in names if len({str(own.get(n)) for own in hparams}) > 1]
-    header, rule = ["run", "step", *differing], ["---", "---:", *["---"] * len(differing)]
-    for tag in tags:
-        header += [tag if at == "last" else f"{tag} ({at})", ""]
-        rule += ["---:", "---"]
-    rows = []
-    for run, own in zip(runs[:_MAX_ROWS], hparams, strict=False):
-        cells, steps = [short(own.get(name)) for name in differing], []
-        for tag in tags:
-            series = None
-            with if_readable():
-                series = run[tag] if tag in run.scalar_tags else None
-            if series is None or series.last is None:
-                cells += ["", ""]
-                continue
-            steps.append(series.last.step)
-            point = getattr(series, at)
-            cells.append("" if point is None else short(point.value))
-            cells.append(sparkline(series.value, _SPARKLINE_WIDTH))
-        rows.append([run.name, short_count(max(steps, default=None)), *cells])
-    lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (header, *rows)]
-    lines.insert(1, f"| {' | '.join(rule)} |")
-    if len(runs) > _MAX_ROWS:
-        lines += ["", f"and {len(runs) - _MAX_ROWS:,} more runs"]
-    return lines
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
-    """Draws a tag of all runs that have it; returns the Markdown that shows the drawing."""
-    with_tag = [run for run in runs if tag in run.scalar_tags]
+def _table(rows: Sequence[_Row], columns: Sequence[Column], what: str) -> list[str]:
+    """The lines of a table: the first value of each tag is followed by the tag's course."""
+    header = [what, "step" if what == "run" else "runs"]
+    rule = ["---", "---:"]
+    courses: dict[int, str] = {}
+    """The tags with a course, by the indices of their columns."""
+    for index, column in enumerate(columns):
+        header.append(_title(column))
+        rule.append("---" if column.tag is None else "---:")
+        if column.tag is not None and column.tag not in courses.values():
+            courses[index] = column.tag
+            header.append("")
+            rule.append("---")
+    lines = [header]
+    for row in rows:
+        cells = [row.name, row.size]
+        for index, text in enumerate(row.cells):
+            cells.append(text)
+            if index in courses:
+                course = _course(row, courses[index])
+                cells.append("" if course is None else sparkline(course.mean, _SPARKLINE_WIDTH))
+        lines.append(cells)
+    texts = [f"| {' | '.join(map(_escaped, line))} |" for line in lines]
+    texts.insert(1, f"| {' | '.join(rule)} |")
+    return texts
+
+
+def _title(column: Column) -> str:
+    """`loss`, `loss (min)` or `loss (at 100)`."""
+    if column.tag is None or column.stat is None:
+        return column.text
+    stat = column.stat.replace("(", " ").rstrip(")")
+    return column.tag if stat == "last" else f"{column.tag} ({stat})"
+
+
+def _course(row: _Row, tag: str) -> Band | None:
+    """The points of a run, or the mean and the range of those of several; None without any."""
+    all_series = [series for run in row.runs if (series := _series(run, tag))]
+    if not all_series:
+        return None
+    if len(all_series) > 1:
+        return band_of(all_series, 2 * _WIDTH)
+    value = all_series[0].value
+    return Band(all_series[0].step, value, value, value)
+
+
+def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[str]:
+    """Draws a tag of all rows that have it; returns the Markdown that shows the drawing.
+
+    Of a group, it has the mean as a line, and a band from the lowest to the highest value.
+    """
+    courses = [(row.name, course) for row in rows if (course := _course(row, tag))]
     name = safe_name(tag)
     for scheme, (ink, colors) in _SCHEMES.items():
-        lines = []
-        for index, run in enumerate(with_tag):
-            with if_readable():
-                color = colors[index % len(colors)]
-                lines.append((run[tag].step, run[tag].value, color, run.name))
-        svg = chart_svg(lines, ink=ink, width=720, height=280, label="step")
+        lines, bands = [], []
+        for index, (label, course) in enumerate(courses):
+            color = colors[index % len(colors)]
+            lines.append((course.x, course.mean, color, label))
+            if course.low is not course.high:  # More than one run.
+                bands.append((course.x, course.low, course.high, color))
+        svg = chart_svg(lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands)
         if not svg:
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
-    alternative = escape(one_line(f"{tag} over steps, {len(with_tag)} runs"))
+    alternative = escape(one_line(f"{tag} over steps, {len(courses)} {what}s"))
     return [
         "<picture>",
         f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',
-        f'  <img alt="{alternative}" src="{address}-light.svg" width="720">',
+        f'  <img alt="{alternative}" src="{address}-light.svg" width="{_WIDTH}">',
         "</picture>",
     ]
 

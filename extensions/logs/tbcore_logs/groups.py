@@ -1,0 +1,299 @@
+"""Groups of runs by a rule as on the page, and statistics of one value of each run of a group.
+
+    seeds             runs whose names differ in a seed, such as `seed=3`, `_s3` or `-fold2`
+    numbers           ... in an integer at the end of path segments
+    exp/{seed}        ... where `{...}` is; `*` is any text that they have in common
+    re:lr=([^_]+)     runs with the same text in the parentheses of a regular expression
+    by:lr,model       runs with equal values of these attributes; also without `by:`
+
+A run that a rule does not match is a group of its own. tbcore/web/shell/state/groups.js is the same
+for the page, and tests/groups.json has what both must do. The statistics are those of
+`tbcore.values`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore import BadRequestError, ScalarSeries
+from tbcore.engine import (
+    RunColumns,
+    close_matches,
+    fact_of,
+    format_attribute,
+    parse_attribute,
+    quoted,
+    text_of,
+)
+from tbcore.values import column_statistics, group_statistics
+from tbcore_logs.errors import UnknownNameError
+
+Floats = NDArray[np.float64]
+Grouper = Callable[[str], str]
+"""Returns the name of a run's group."""
+
+_FLAGS = re.IGNORECASE | re.ASCII
+_ENDS = r"_\-. ,+"
+_SEED = re.compile(
+    rf"(^|[{_ENDS}])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=\Z|[{_ENDS}])", _FLAGS
+)
+"""A word for the repetitions of an experiment, with a number."""
+_NUMBER = re.compile(r"(?<![\d.])(?<!\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+\Z", re.ASCII)
+"""An integer at the end that is not the end of a decimal number."""
+_REST = re.compile(rf"^[{_ENDS}]+|[{_ENDS}=:#]+\Z")
+_PART = re.compile(
+    r"/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)\Z", _FLAGS
+)
+"""A part of one training, as the last segment of a run."""
+_WORDS = {"seeds": _SEED, "numbers": _NUMBER}
+"""Maps the rules of one word to what they remove from each path segment."""
+
+
+class Groups(NamedTuple):
+    """The groups of some runs."""
+
+    names: list[str]
+    """In the order of their first runs."""
+    of_run: NDArray[np.int64]
+    """Shape (num_runs,): for each run, an index into `names`."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Shape (num_groups,): the number of runs of each group."""
+        return np.bincount(self.of_run, minlength=len(self.names))
+
+
+def group_runs(by: str, runs: Sequence[str], attributes: Callable[[], RunColumns]) -> Groups:
+    """The groups of runs by a rule; `attributes` is called for a rule that needs them.
+
+    Raises BadRequestError for a text that is not a rule, and UnknownNameError for an attribute that
+    no run has.
+    """
+    grouper = _grouper(by, attributes)
+    codes: dict[str, int] = {}
+    of_run = [codes.setdefault(grouper(run), len(codes)) for run in runs]
+    return Groups(list(codes), np.array(of_run, np.int64))
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def _grouper(by: str, attributes: Callable[[], RunColumns]) -> Grouper:
+    if by in _WORDS:
+        return _without(_WORDS[by])
+    if by.startswith("re:"):
+        return _by_expression(by.removeprefix("re:"))
+    if by.startswith("by:") or not re.search(r"[{}*]", re.sub(r'"[^"]*"', "", by)):
+        return _by_attributes(by.removeprefix("by:"), attributes())
+    return _by_pattern(by)
+
+
+def _without(part: re.Pattern[str]) -> Grouper:
+    """Removes a part from path segments, and separators that remain at their ends."""
+
+    def rest(segment: str) -> str:
+        found = part.sub("", segment)
+        return found if found == segment else _REST.sub("", found) or "*"
+
+    return lambda run: "/".join(map(rest, run.split("/")))
+
+
+def _by_expression(text: str) -> Grouper:
+    if not text:
+        raise BadRequestError("a regular expression must follow re:")
+    import re2  # 30 ms
+
+    from tbcore.patterns import InvalidPatternError, Matcher
+
+    text = text if text.startswith("(?i)") else f"(?i){text}"
+    try:
+        Matcher().search(text, [])  # To check it; re2 also takes what others do not.
+    except InvalidPatternError as error:
+        raise BadRequestError(error.reason) from None
+    expression = re2.compile(text.encode("utf-8", "surrogatepass"))
+
+    def group(run: str) -> str:
+        found = expression.search(run.encode("utf-8", "surrogatepass"))
+        captured = [found[0]] if found and not found.groups() else found.groups() if found else []
+        return b" ".join(filter(None, captured)).decode("utf-8", "surrogatepass") or run
+
+    return group
+
+
+def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
+    values: dict[str, dict[str, Any]] = {}
+    for text in re.findall(r'(?:"[^"]*"?|[^",])+', texts):
+        if text.strip():
+            name, found = _values(text.strip(), columns)
+            values[name] = {r: v for r, v in zip(columns.runs, found, strict=True) if v is not None}
+    if not values:
+        raise BadRequestError("name hyperparameters after by:, as in by:lr,optimizer")
+
+    def group(run: str) -> str:
+        if not any(run in known for known in values.values()):
+            return run
+        part = _PART.search(run)
+        texts = [
+            f"{name}={text_of(known[run])}" if run in known else f"no {name}"
+            for name, known in values.items()
+        ]
+        return ", ".join(texts) + (part[0] if part else "")
+
+    return group
+
+
+def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
+    """The text of an attribute in its usual form, and its value for each of `columns.runs`."""
+    index = columns.index
+    try:
+        attribute = parse_attribute(text)
+    except BadRequestError:
+        # In a shell and in Python, a name needs no second quotes.
+        if not index.hparam_names.candidates(text):
+            raise
+        attribute = parse_attribute('"' + text.replace('"', '""') + '"')
+    kind, name, stat, step = attribute
+    if kind == "fact":
+        return format_attribute(attribute), fact_of(columns, name)
+    known = index.hparam_names if kind == "hparam" else index.tags
+    if not known.candidates(name):
+        what, rules = ("hyperparameter", _WORDS) if kind == "hparam" else ("tag", ())
+        close = close_matches(name, [*known.most_common(), *rules])
+        raise UnknownNameError(f"no run has the {what} {quoted(name)}{close}")
+    if stat is None:
+        return format_attribute(attribute), columns.hparams(name)
+    points = columns.points(name, stat, step)
+    return format_attribute(attribute), [point and point[1] for point in points]
+
+
+def _by_pattern(text: str) -> Grouper:
+    segments = [_parsed(segment) for segment in text.split("/")]
+
+    def group(run: str) -> str:
+        own = run.split("/")
+        if len(own) < len(segments):
+            return run
+        pairs = zip(segments, own, strict=False)
+        named = [_matched(parts, segment) for parts, segment in pairs]
+        known = [name for name in named if name is not None]
+        return run if len(known) < len(named) else "/".join([*known, *own[len(segments) :]])
+
+    return group
+
+
+def _parsed(segment: str) -> list[str]:
+    """The parts of a segment of a path pattern: `{...}`, `*`, and texts between them."""
+    parts: list[str] = re.findall(r"\{[^{}]*\}|\*+|[^{}*]+|[{}]", segment)
+    for part, following in zip(parts, [*parts[1:], "."], strict=True):
+        if part in ("{", "}"):
+            raise BadRequestError("unclosed {" if part == "{" else "unmatched }")
+        if part[0] in "{*" and following[0] in "{*" and following != "{":
+            raise BadRequestError("{} and * need text between them")
+    return parts
+
+
+def _matched(parts: Sequence[str], segment: str) -> str | None:
+    """The segment with the braces in place of what they match; None if it does not match.
+
+    The last wildcard matches all that remains before the text after it, every other one as few
+    characters as possible. So there is no backtracking.
+    """
+    name, at = "", 0
+    for index, part in enumerate(parts):
+        if part[0] not in "{*":
+            if not segment.startswith(part, at):
+                return None
+            name, at = name + part, at + len(part)
+            continue
+        following = parts[index + 1] if index + 1 < len(parts) else ""
+        is_last = index + 2 >= len(parts)
+        end = len(segment) - len(following) if is_last else segment.find(following, at + 1)
+        if end <= at:
+            return None
+        name += segment[at:end] if part[0] == "*" else part
+        at = end
+    return name if at == len(segment) else None
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+class GroupStatistics(NamedTuple):
+    """Statistics of one value of each run, as columns of shape (num_groups,)."""
+
+    mean: Floats
+    """Of the finite values; NaN if there are none."""
+    deviation: Floats
+    """The standard deviation of the sample, over n - 1; NaN with fewer than two finite values."""
+    n: NDArray[np.int64]
+    """Number of finite values."""
+    nonfinite: NDArray[np.int64]
+    """Number of values that are NaN or infinite."""
+    missing: NDArray[np.int64]
+    """Number of runs without a value."""
+    diverged: NDArray[np.int64] | None
+    """Number of finite lowest or highest values of runs that end with NaN or infinity; None for
+    other values."""
+
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """The columns by name."""
+        return {name: column for name, column in self._asdict().items() if column is not None}
+
+
+def statistics_of(
+    groups: Groups, values: Sequence[float | None], last: Sequence[float | None] | None = None
+) -> GroupStatistics:
+    """The statistics of one value of each run, None for a run without one.
+
+    `last` are the last values of the runs, if `values` are their lowest or highest ones.
+    """
+    value = np.array(values, float)  # None becomes NaN.
+    has_value = np.array([each is not None for each in values], np.bool_)
+
+    def count(is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.bincount(groups.of_run[is_counted], minlength=len(groups.names))
+
+    found = group_statistics(value, np.where(has_value, groups.of_run, -1), len(groups.names))
+    deviation = np.where(found.count > 1, (found.high - found.low) / 2, np.nan)
+    diverged = None
+    if last is not None:
+        diverged = count(np.isfinite(value) & ~np.isfinite(np.array(last, float)))
+    return GroupStatistics(
+        found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged
+    )
+
+
+class Band(NamedTuple):
+    """The mean of some runs and the range of their values, as columns of shape (num_points,)."""
+
+    x: NDArray[Any]
+    mean: NDArray[np.floating[Any]]
+    low: NDArray[np.floating[Any]]
+    high: NDArray[np.floating[Any]]
+
+
+def band_of(all_series: Sequence[ScalarSeries], max_points: int) -> Band:
+    """The mean, minimum and maximum of several series at the steps of all of them.
+
+    Between two of its steps, a series is interpolated if both values are finite; it has no value
+    beyond its first and last one. If a series has several points at a step, the last one counts. Of
+    more than `max_points` steps, so many are taken. Values are NaN where no series has any.
+    """
+    rows = []
+    for series in all_series:
+        order = np.argsort(series.step, kind="stable")
+        x = series.step[order].astype(np.float64)
+        is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
+        y = series.value[order].astype(np.float64)
+        rows.append((x[is_last], np.where(np.isfinite(y), y, np.nan)[is_last]))
+    points = np.unique(np.concatenate([np.empty(0), *(x for x, _ in rows)]))
+    if len(points) > max_points:
+        points = points[np.linspace(0, len(points) - 1, max_points).astype(np.int64)]
+    values = [np.interp(points, x, y, np.nan, np.nan) for x, y in rows if len(x)]
+    found = column_statistics(np.array(values).reshape(len(values), len(points)), "mean", "range")
+    return Band(points, found.average, found.low, found.high)

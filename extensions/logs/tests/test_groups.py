@@ -1,0 +1,362 @@
+"""Groups of runs in Python and in the shell: rules, statistics and bands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from commands import lines, on_terminal, piped
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tbcore
+from tbcore import BadRequestError, ScalarSeries
+from tbcore.cli import cli
+from tbcore_logs import Logs
+from tbcore_logs.groups import band_of, group_runs
+from tbcore_testing import write_run
+
+CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
+"""tests/page/unit/run-groups.test.mjs tests the page with these cases."""
+
+
+def no_attributes() -> Any:
+    raise AssertionError("the rule needs only names")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    path = tmp_path_factory.mktemp("groups")
+    for name, hparams in CASES["hparams"].items():
+        write_run(path, name, scalars={"loss": [1.0, len(hparams)]}, hparams=hparams)
+    return tbcore.open(path)
+
+
+@pytest.mark.parametrize("case", CASES["names"], ids=lambda case: case["rule"])
+def test_rules_that_look_at_names_make_the_same_groups_as_on_the_page(case: Any) -> None:
+    names, of_run = group_runs(case["rule"], list(case["groups"]), no_attributes)
+    assert [names[code] for code in of_run] == list(case["groups"].values())
+    assert names == list(dict.fromkeys(case["groups"].values()))
+
+
+@pytest.mark.parametrize("case", CASES["attributes"], ids=lambda case: case["rule"])
+def test_runs_with_equal_attributes_are_a_group(case: Any, logs: Logs) -> None:
+    for rule in (case["rule"], case["rule"].removeprefix("by:")):
+        names, of_run = group_runs(rule, list(case["groups"]), logs.attributes)
+        assert [names[code] for code in of_run] == list(case["groups"].values())
+
+
+@pytest.mark.parametrize("case", CASES["mistakes"], ids=lambda case: case["rule"])
+def test_rules_that_are_not_valid(case: Any, logs: Logs) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        group_runs(case["rule"], ["a"], logs.attributes)
+    assert str(caught.value) == case["message"]
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+ODD = st.text(st.sampled_from(list(" ,\"'\n\t-=:a/.#{*_é损")), min_size=1, max_size=3)
+KEYS = st.sampled_from(["a", "b", "re:", "x\ny", "seeds"]) | ODD
+VALUES = st.sampled_from([0.5, -1.0, 3.0, 2.0**60, math.nan, math.inf, -math.inf])
+TAGS = st.sampled_from(["group", "runs", "loss", "loss mean", 'a,"\n'])
+RUNS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(["k", "n,n"]), KEYS, max_size=2),
+        st.dictionaries(TAGS, st.lists(VALUES, min_size=1, max_size=3), max_size=3),
+    ),
+    min_size=1, max_size=6,
+)  # fmt: skip
+RULES = st.sampled_from(['k,"n,n"', '"n,n"', "numbers", "*", "re:([0-2])"])
+
+
+def number(cell: Any) -> float:
+    """The number in a cell of any form; NaN if it is empty."""
+    return math.nan if cell in (None, "") else float(cell)
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs=RUNS, at=st.sampled_from(["last", "min", "max"]), by=RULES)
+def test_properties_figures_of_groups_are_those_of_pandas(
+    runs: list[tuple[dict[str, str], dict[str, list[float]]]], at: Any, by: str
+) -> None:
+    """In Python, CSV and JSON alike, with odd names, and with values that are not finite."""
+    pd = pytest.importorskip("pandas")
+    assume(any(scalars for _, scalars in runs))
+    with tempfile.TemporaryDirectory() as path:
+        for index, (hparams, scalars) in enumerate(runs):
+            write_run(
+                path, f"run{index}", scalars=scalars, hparams={"k": "a", "n,n": "x"} | hparams
+            )
+        logs = tbcore.open(path)
+        names = [name for name in logs if logs[name].scalar_tags]
+        frame = logs.summary(at=at, by=by).to_pandas()
+        groups = group_runs(by, names, logs.attributes)
+        assert frame["group"].tolist() == groups.names
+        assert frame["runs"].tolist() == np.bincount(groups.of_run).tolist()
+        tags = list(dict.fromkeys(tag for name in names for tag in logs[name].scalar_tags))
+        expected: list[tuple[str, list[float]]] = []
+        for tag in tags:
+            runs_of = [logs[name] for name in names]
+            series = [run[tag] if tag in run.scalar_tags else None for run in runs_of]
+            points = [getattr(s, at) if s else None for s in series]
+            values = pd.Series([math.nan if p is None else p.value for p in points], dtype=float)
+            finite = values.where(np.isfinite(values)).groupby(groups.of_run)
+            is_missing = np.array([p is None for p in points])
+            ends = np.array([s is not None and not math.isfinite(s.value[-1]) for s in series])
+            counted = {
+                "nonfinite": ~np.isfinite(values) & ~is_missing,
+                "missing": pd.Series(is_missing),
+                **({} if at == "last" else {"diverged": np.isfinite(values) & ends}),
+            }
+            found = {"mean": finite.mean(), "deviation": finite.std(), "n": finite.count()}
+            found |= {k: column.groupby(groups.of_run).sum() for k, column in counted.items()}
+            expected += [(f"{tag} {what}", column.tolist()) for what, column in found.items()]
+
+        def check(columns: list[list[Any]]) -> None:
+            assert len(columns) == len(expected)
+            for column, (_, values) in zip(columns, expected, strict=True):
+                np.testing.assert_allclose(list(map(number, column)), values, rtol=1e-12)
+
+        check([frame[name].tolist() for name in frame.columns[2:]])
+        assert [name.rstrip("_") for name in frame.columns[2:]] == [name for name, _ in expected]
+        # In the shell, all runs are counted. So only those are selected that Python has.
+        chosen = ",".join('"' + f"{tag}:{at}".replace('"', '""') + '"' for tag in tags)
+        given = [path, "--runs", ",".join(names), "--by", by, "--columns", chosen]
+        result = CliRunner().invoke(cli, ["ls", *given, "--csv"], standalone_mode=False)
+        _, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
+        assert [row[0] for row in rows] == [
+            re.sub(r"\n", r"\\n", re.sub(r"\t", r"\\t", n)) for n in groups.names
+        ]
+        check([list(column) for column in list(zip(*rows, strict=True))[2:]])
+        result = CliRunner().invoke(cli, ["ls", *given, "--json"], standalone_mode=False)
+        objects = json.loads(result.stdout)
+        assert [row["group"] for row in objects] == groups.names
+        check([[row[name] for row in objects] for name in list(objects[0])[2:]])
+
+
+def test_figures_are_short_on_a_terminal(tmp_path: Path) -> None:
+    """As many decimals as the deviation needs; what is not in the mean stands beside it."""
+    for index, (model, values) in enumerate(
+        {"a": [0.5, 0.25], "b": [0.75, math.nan], "c": [math.inf], "d": [1e30, 3e30]}.items()
+    ):
+        for seed, value in enumerate(values):
+            points = [(0, 1e31), (1, value)]
+            hparams = {"model": model, "seed": seed}
+            write_run(tmp_path, f"{index}/{seed}", scalars={"loss": points}, hparams=hparams)
+    write_run(tmp_path, "4/0", scalars={"other": [1.0]}, hparams={"model": "a"})
+    _, output = on_terminal(
+        "ls",
+        tmp_path,
+        "--by",
+        "model",
+        "--columns",
+        "loss,loss:min,seed",
+        columns=120,
+        NO_COLOR="1",
+    )
+    rows = [re.split(r"\s{2,}", line) for line in output.splitlines()]
+    assert rows[0] == ["group", "runs", "loss", "loss:min", "seed"]
+    assert rows[1][2:4] == ["0.38 ± 0.18 (1 missing)", "0.38 ± 0.18 (1 missing)"]
+    assert rows[2][2] == "0.75 (1 not finite)"
+    assert rows[3][2] == "nan (1 not finite)"
+    assert rows[4][2] == "2e+30 ± 1.4e+30"
+
+
+# -- commands and documentation --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models with three seeds each, and a run without any value."""
+    path = tmp_path_factory.mktemp("sweep") / "runs"
+    for model in ("mlp", "vit"):
+        for seed in range(3):
+            values = [2.0 - (model == "mlp"), 1.0, 0.5 + 0.25 * seed, 0.75 + 0.25 * seed]
+            write_run(
+                path, f"{model}_lr=0.1/seed{seed}",
+                scalars={
+                    "val/loss": [(500 * i, v) for i, v in enumerate(values)], "val/acc": [0.5],
+                },
+                hparams={"model": model, "lr": 0.1, "seed": seed}, wall_time=1.7e9 + seed,
+            )  # fmt: skip
+    write_run(path, "vit_lr=0.1/seed2/hp", hparams={"note": "x"}, wall_time=1.7e9 + 50)
+    return path
+
+
+def documented() -> list[str]:
+    """The lines of docs/command_line.md about groups, new terms of queries, and reports."""
+    page = Path(__file__).parents[3] / "docs" / "command_line.md"
+    found = re.findall(r"^(?:\$ )?(tbcore (?:ls|report) runs .*)$", page.read_text("utf-8"), re.M)
+    return [line for line in found if re.search(r"--by|newest|change|--columns", line)]
+
+
+@pytest.mark.parametrize("line", documented())
+def test_the_lines_of_the_documentation_work(
+    line: str, sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, command, _, *options = shlex.split(line)
+    result = CliRunner().invoke(cli, [command, str(sweep), *options], standalone_mode=False)
+    assert (result.exit_code, result.exception) == (0, None)
+    assert result.stdout or (tmp_path / "results.md").exists()
+
+
+def test_the_documentation_has_lines() -> None:
+    assert len(documented()) >= 9
+
+
+def test_groups_are_sorted_by_any_column(sweep: Path) -> None:
+    """By the mean if it is named as a column of runs is; a group without a value is the last."""
+
+    def order(*arguments: str) -> list[str]:
+        _, *rows = lines("ls", sweep, "--by", "re:^([a-z]+).*/seed\\d$", *arguments)
+        return [row[0] for row in rows]
+
+    assert order() == ["mlp", "vit", "vit_lr=0.1/seed2/hp"]
+    assert order("--sort", "val/loss:max", "-r") == ["vit", "mlp", "vit_lr=0.1/seed2/hp"]
+    assert order("--sort", "val/loss:last deviation", "-n", "1") == ["mlp"]
+    assert order("--sort", "runs")[0] == "vit_lr=0.1/seed2/hp"
+    assert order("--sort", "group", "-r")[0] == "vit_lr=0.1/seed2/hp"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ls", "--by", "modle"], "--by: no run has the hyperparameter 'modle'; close: 'model'"),
+        (["ls", "--by", "seed_"], "--by: no run has the hyperparameter 'seed_'; close: 'seed', "),
+        (["ls", "--by", "val/los:min"], "--by: no run has the tag 'val/los'; close: 'val/loss'"),
+        (["ls", "--by", "{a}{b}"], "--by: {} and * need text between them"),
+        (["ls", "--by", ""], "--by: name hyperparameters after by:"),
+        (["ls", "--by", "model", "--sort", "step"], "no tag or hyperparameter 'step'"),
+        (["report", "--by", "re:["], "--by: unclosed ["),
+        (["report", "--columns", "nope"], "no tag or hyperparameter 'nope'"),
+        (["ls", "--where", "newest:x"], "--where: expected a number of runs after newest:"),
+        (["ls", "--where", "a:change(0)>1"], "--where: expected a number of steps in change( )"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(arguments: list[str], message: str, sweep: Path) -> None:
+    command, *options = arguments
+    result = piped(command, sweep, *options)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"tbcore: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_mistakes_in_python(sweep: Path) -> None:
+    logs = tbcore.open(sweep)
+    with pytest.raises(KeyError, match=r"no run has the hyperparameter 'modle'; close: 'model'"):
+        logs.summary(by="modle")
+    with pytest.raises(BadRequestError, match=r"unclosed \{"):
+        logs.summary(by="{a")
+    with pytest.raises(ValueError, match="steps=True"):
+        logs.summary(by="model", steps=True)
+
+
+# -- reports ---------------------------------------------------------------------------------------
+
+
+def report(*arguments: object) -> str:
+    result = CliRunner().invoke(cli, ["report", *map(str, arguments)], standalone_mode=False)
+    assert result.exit_code == 0, result.exception
+    return result.stdout
+
+
+def cells(markdown: str) -> list[list[str]]:
+    """The cells of the table, without its rule."""
+    found = [line for line in markdown.splitlines() if line.startswith("|")]
+    return [line.strip("| ").split(" | ") for line in [found[0], *found[2:]]]
+
+
+def test_a_report_has_the_rows_that_ls_has(sweep: Path) -> None:
+    """In the same order and as many, without runs that have no value."""
+    columns = ["--columns", "val/loss:min,val/loss:argmin,seed,val/loss", "--sort", "val/loss:min"]
+    header, *rows = cells(report(sweep, *columns, "-n", 2))
+    assert header == [
+        "run", "step", "val/loss (min)", "", "val/loss (argmin)", "seed", "val/loss",
+    ]  # fmt: skip
+    listed = lines("ls", sweep, *columns, "-n", 2)[1:]
+    assert [row[0] for row in rows] == [row[1] for row in listed]
+    assert [float(row[2]) for row in rows] == [float(row[5]) for row in listed] == [0.5, 0.5]
+    assert rows[0][4:] == ["1000", "0", "0.75"]
+    text = report(sweep)
+    assert "seed2/hp" not in text
+    assert text.startswith("# runs\n\n7 runs, ")
+    assert text.endswith("\n\n1 run without any of these values\n")
+    assert "\n\nand 4 more runs\n" in report(sweep, "-n", 2)
+    best = cells(report(sweep, "--sort", "val/loss", "-r", "--at", "max", "-n", 1))[1]
+    assert best[0] == "vit_lr=0.1/seed0"
+
+
+def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> None:
+    """The band is from the lowest to the highest value; a drawing of runs has none."""
+    text = report(sweep, "--by", "model", "--tags", "val/*", "-n", 1)
+    assert cells(text)[0] == ["group", "runs", "val/loss", "", "val/acc"]
+    assert cells(text)[1][:3] == ["model=mlp", "3", "1.00 ± 0.25"]
+    report(sweep, "--by", "model", "--tags", "val/*", "-o", tmp_path / "groups.md")
+    drawing = ElementTree.parse(tmp_path / "groups_files" / "val%2Floss-light.svg").getroot()
+    assert [each.text for each in drawing.findall(".//{*}title")] == ["model=mlp", "model=vit"]
+    bands = drawing.findall(".//{*}polygon")
+    assert [len(band.attrib["points"].split()) for band in bands] == [8, 8]
+    report(sweep, "--tags", "val/*", "-o", tmp_path / "runs.md")
+    drawing = ElementTree.parse(tmp_path / "runs_files" / "val%2Floss-light.svg").getroot()
+    assert len(drawing.findall(".//{*}polyline")) == 6
+    assert not drawing.findall(".//{*}polygon")
+
+
+# -- bands -----------------------------------------------------------------------------------------
+
+
+def series_of(points: list[tuple[int, float]]) -> ScalarSeries:
+    steps, values = zip(*points, strict=True) if points else ((), ())
+    rows = np.arange(len(points))
+    return ScalarSeries(rows, np.array(steps, np.int64), rows / 1.0, np.array(values, np.float32))
+
+
+POINTS = st.lists(st.tuples(st.integers(0, 9), VALUES), max_size=12).map(series_of)
+
+
+@given(st.lists(POINTS, min_size=1, max_size=4))
+def test_properties_bands_are_those_of_pandas(runs: list[ScalarSeries]) -> None:
+    """At the steps of all runs, each interpolated; the last one of equal steps counts."""
+    pd = pytest.importorskip("pandas")
+    columns = []
+    for run in runs:
+        column = pd.Series(run.value.astype(float), run.step).replace([np.inf, -np.inf], np.nan)
+        order = np.argsort(column.index, kind="stable")
+        column = column.iloc[order]
+        columns.append(column[~column.index.duplicated(keep="last")])
+    band = band_of(runs, 100)
+    steps = sorted({step for run in runs for step in run.step.tolist()})
+    assert band.x.tolist() == steps
+    for at, step in enumerate(steps):
+        values = []
+        for column in columns:
+            below, above = column[column.index <= step], column[column.index >= step]
+            if len(below) and len(above):
+                (x, left), (until, right) = (
+                    (below.index[-1], below.iloc[-1]),
+                    (above.index[0], above.iloc[0]),
+                )
+                share = (step - x) / (until - x) if until > x else 0
+                values.append(left if until == x else left + (right - left) * share)
+        finite = pd.Series(values, dtype=float).dropna()
+        expected = finite.mean(), finite.min(), finite.max()
+        found = band.mean[at], band.low[at], band.high[at]
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_band_has_a_limited_number_of_steps() -> None:
+    """The first and the last are among them."""
+    series = series_of([(step, step % 7) for step in range(1000)])
+    assert band_of([series, series], 5).x.tolist() == [0, 249, 499, 749, 999]
