@@ -35,7 +35,7 @@ class Listening(NamedTuple):
     path: str | None = None
     """The path of a unix socket, which only this user can connect to; None with a port."""
     file: tuple[int, int] = (0, 0)
-    """Device and inode of the unix socket, by which it is told from one that has taken its path."""
+    """Device and inode of the unix socket, to recognise it if another has taken its path."""
 
     def url(self, path: str, token: str | None = None) -> str:
         """The address of a path, with the token, if there is one, as its query."""

@@ -364,7 +364,7 @@ def test_launchers_that_fail_are_logged(start: Make, launched: Callable[..., Pat
 @pytest.mark.parametrize(
     "options", [["--secret_prefix=secret"], ["--uds=socket"], ["--bind_all", "--token=x"]]
 )
-def test_a_launcher_is_told_that_a_server_is_of_another_kind(
+def test_a_launcher_never_waits_for_a_server_of_another_kind(
     start: Make, launched: Callable[..., Path], tmp_path: Path, options: list[str]
 ) -> None:
     """It would wait for it: a secret path may be in no file, a socket has no port, and others may
