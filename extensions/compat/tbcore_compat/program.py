@@ -5,7 +5,7 @@
     print(board.launch())     # http://localhost:6006/
 
 The server is a process of its own, so it takes no time from a training in this one. It ends with
-this process.
+this process; an interrupt that this process handles does not end it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote_plus
 
 from tbcore import TbcoreError
 
+START_TIMEOUT_SECONDS = 60
+INTERRUPT_SECONDS = 1
+"""How long an interrupted server has to begin to end before it gets SIGTERM."""
 _SWITCHES = ("bind_all", "db_import", "inspect", "version_tb", "helpfull")
 """Flags that have no value."""
 _FLAGS = (
@@ -33,8 +37,10 @@ _FLAGS = (
     "reuse_port", "samples_per_plugin", "tag", "window_title",
 )  # fmt: skip
 """The flags of TensorBoard 2.21."""
-_ADDRESS = re.compile(r"^tbcore \S+ at (http://\S+) ")
+_ADDRESS = re.compile(r"tbcore \S+ at (.+) \(Press CTRL\+C to quit\)\n")
 _TOKEN_FILE = "the address with its token is in "
+_SECRET_FILE = "the server is below the secret path in "
+_NEEDS_TOKEN = "requests need the given token\n"
 
 
 class TensorBoard:
@@ -67,32 +73,76 @@ class TensorBoard:
     def launch(self) -> str:
         """Starts the server, and returns its address when it accepts requests.
 
-        With a token, the address has it. Raises TbcoreError, with one line, if it cannot start.
+        With a token or a secret path, the address has them. With `--uds` it is `unix:PATH`; the
+        variable TBCORE_UDS has no effect. Raises TbcoreError, with one line, if the server cannot
+        start.
         """
-        process = self._start(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = self._start(
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+            env={name: text for name, text in os.environ.items() if name != "TBCORE_UDS"},
+            # Interrupts of a terminal go to its process group, which must not be the server's.
+            process_group=None if os.name == "nt" else 0,
+        )  # fmt: skip
         assert process.stdout is not None
         assert process.stderr is not None
-        errors, address, with_token = _Errors(process.stderr), "", ""
-        for line in process.stdout:
-            if line.startswith(_TOKEN_FILE):
-                path = Path(line.removeprefix(_TOKEN_FILE).strip())
-                with_token = path.read_text(encoding="utf-8").strip()
-            elif match := _ADDRESS.match(line):
-                address = match[1]
-                break
-        if not address:
-            raise TbcoreError(errors.last() or f"tbcore ended with status {process.wait()}")
+        errors, is_late = _Errors(process.stderr), threading.Event()
+
+        def give_up() -> None:
+            is_late.set()
+            process.kill()
+
+        timer = threading.Timer(START_TIMEOUT_SECONDS, give_up)
+        timer.start()
+        try:
+            address = self._address(process.stdout)
+            if is_late.is_set():
+                raise TbcoreError(f"the server did not start within {START_TIMEOUT_SECONDS} s")
+            if not address:
+                raise TbcoreError(errors.last() or f"tbcore ended with status {process.wait()}")
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            timer.cancel()
         errors.show()
         # Lines that follow are read, too, so that the server never waits.
         threading.Thread(target=list, args=[process.stdout], daemon=True).start()
-        return with_token or address
+        return address
+
+    def _address(self, lines: IO[str]) -> str:
+        """The address that a server prints when it accepts requests; "" if it ends before.
+
+        Raises TbcoreError if a secret in the address is in a file that cannot be read.
+        """
+        address = with_token = secret = query = ""
+        for line in lines:
+            if line.startswith(_TOKEN_FILE):
+                with_token = _content(line.removeprefix(_TOKEN_FILE))
+            elif line.startswith(_SECRET_FILE):
+                secret = _content(line.removeprefix(_SECRET_FILE))
+            elif line == _NEEDS_TOKEN:
+                words = "\0".join(["", *self._others])
+                given = re.findall("\0--token[=\0]([^\0]+)", words) or [os.environ["TBCORE_TOKEN"]]
+                query = f"?token={quote_plus(given[-1])}"
+            elif match := _ADDRESS.fullmatch(line):
+                address = match[1]
+                break
+        if with_token or not address.startswith("http"):
+            return with_token or address
+        return f"{address.removesuffix('/')}{secret}/{query}"
 
     def main(self, ignored_argv: Sequence[str | None] = ("",)) -> int:
         """Serves until the process is interrupted. Returns the exit status."""
         process = self._start()
         while True:
-            with suppress(KeyboardInterrupt):  # The server got it, too.
+            try:
                 return process.wait()
+            except KeyboardInterrupt:
+                # Ctrl-C in a terminal interrupts the server, too; `kill -INT` does not.
+                with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+                    return process.wait(INTERRUPT_SECONDS)
+                process.terminate()
 
     def _start(self, **streams: Any) -> subprocess.Popen[str]:
         if self.flags is None:
@@ -110,6 +160,14 @@ class TensorBoard:
         # -P: no file of the working directory takes the place of a module.
         command = [sys.executable, "-P", "-m", "tbcore", "serve", *options]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, **streams)
+
+
+def _content(path: str) -> str:
+    """The text of a file with a secret, without blanks at its ends."""
+    try:
+        return Path(path.rstrip("\n")).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise TbcoreError(f"cannot read the secret of the server's address: {error}") from None
 
 
 class _Errors(threading.Thread):

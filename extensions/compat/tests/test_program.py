@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,14 +28,22 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
+class Started(list[subprocess.Popen[str]]):
+    """Processes that were started."""
+
+    code = ""
+    """What is run in place of a server, if it is not empty."""
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The processes that were started; they end after the test."""
-    processes: list[subprocess.Popen[str]] = []
+    processes = Started()
     popen = subprocess.Popen
 
-    def start(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
-        processes.append(popen(*arguments, **options))
+    def start(command: list[str], **options: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", processes.code] if processes.code else command
+        processes.append(popen(command, **options))
         return processes[-1]
 
     monkeypatch.setattr(program.subprocess, "Popen", start)
@@ -90,6 +99,92 @@ def test_on_all_interfaces_the_address_has_the_token(logdir: Path, started: Any)
         runs(f"http://localhost:{port}/")
 
 
+@pytest.mark.parametrize(
+    ("options", "variables", "pattern"),
+    [
+        ([], {"TBCORE_TOKEN": "a~b"}, r"/\?token=a~b"),
+        (["--token", "x+y"], {"TBCORE_TOKEN": "z"}, r"/\?token=x%2By"),
+        (["--token=x", "--token=y"], {}, r"/\?token=y"),
+        (["--no_token"], {"TBCORE_TOKEN": "z"}, "/"),
+        (["--secret-prefix", "secret"], {}, r"/[\w-]{32}/"),
+        (["--path_prefix=/my"], {"TBCORE_SECRET_PREFIX": "secret"}, r"/my/[\w-]{32}/"),
+        (["--secret_prefix=secret"], {"TBCORE_TOKEN": "z"}, r"/[\w-]{32}/\?token=z"),
+    ],
+)
+def test_the_address_has_the_token_and_the_secret_path(
+    logdir: Path,
+    started: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    variables: dict[str, str],
+    pattern: str,
+) -> None:
+    """Of options and of variables."""
+    monkeypatch.chdir(logdir.parent)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    board = program.TensorBoard()
+    board.configure(argv=[None, "--logdir", str(logdir), "--port", "0", *options])
+    address = board.launch()
+    assert re.fullmatch(rf"http://localhost:\d+{pattern}", address)
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(address, timeout=WAIT_SECONDS) as page:
+        assert b"<title>" in page.read()
+
+
+def test_a_variable_for_another_server_does_not_take_the_address_away(
+    logdir: Path, started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket from the environment has none; one that is asked for has its path."""
+    monkeypatch.chdir(logdir.parent)
+    monkeypatch.setenv("TBCORE_UDS", "from the environment")
+    board = program.TensorBoard()
+    board.configure(logdir=str(logdir))
+    assert runs(board.launch()) == ["a"]
+    board.configure(argv=[None, "--uds", "a socket"], logdir=str(logdir))
+    assert board.launch() == f"unix:{logdir.parent / 'a socket'}"
+    assert not Path("from the environment").exists()
+
+
+def test_an_interrupt_of_this_process_does_not_reach_the_server(logdir: Path, started: Any) -> None:
+    """A terminal sends it to the group; a training that handles it goes on."""
+    board = program.TensorBoard()
+    board.configure(logdir=str(logdir), port=0)
+    board.launch()
+    assert os.getpgid(started[0].pid) != os.getpgid(0)
+
+
+SILENT = "import time; time.sleep(600)"
+UNREADABLE = f"print({program._TOKEN_FILE!r} + '/nowhere', flush=True); {SILENT}"
+NOT_UTF_8 = (
+    "import sys; sys.stdout.buffer.write(b'\\xff\\ntbcore 1 at http://localhost:1/ "
+    f"(Press CTRL+C to quit)\\n'); sys.stdout.flush(); {SILENT}"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "message"),
+    [
+        (SILENT, 1, "the server did not start within 1 s"),
+        (UNREADABLE, WAIT_SECONDS, "cannot read the secret of the server's address"),
+    ],
+)
+def test_no_server_stays_if_launch_fails(
+    started: Any, monkeypatch: pytest.MonkeyPatch, code: str, seconds: float, message: str
+) -> None:
+    started.code = code
+    monkeypatch.setattr(program, "START_TIMEOUT_SECONDS", seconds)
+    with pytest.raises(TbcoreError, match=message) as error:
+        program.TensorBoard().launch()
+    assert "\n" not in str(error.value)
+    assert started[0].poll() == -signal.SIGKILL
+
+
+def test_bytes_in_the_output_that_are_not_text_are_no_mistake(started: Any) -> None:
+    started.code = NOT_UTF_8
+    assert program.TensorBoard().launch() == "http://localhost:1/"
+
+
 def test_mistakes(logdir: Path, started: Any) -> None:
     board = program.TensorBoard()
     with pytest.raises(ValueError, match=r"^unknown TensorBoard flag: logdirs$"):
@@ -124,8 +219,15 @@ def test_the_server_ends_with_its_program(logdir: Path) -> None:
     until(is_gone)
 
 
-def test_main_serves_until_it_is_interrupted(logdir: Path) -> None:
-    """With the status of `tbcore serve`."""
+@pytest.mark.parametrize(
+    ("interrupt", "status"),
+    [(os.killpg, 128 + signal.SIGINT), (os.kill, 128 + signal.SIGTERM)],
+    ids=["by a terminal", "alone"],
+)
+def test_main_serves_until_it_is_interrupted(
+    logdir: Path, interrupt: Callable[..., None], status: int
+) -> None:
+    """With the status of `tbcore serve`. A terminal interrupts the server, too."""
     script = (
         "import sys; from tbcore_compat import program; board = program.TensorBoard(); "
         f"board.configure(logdir={str(logdir)!r}, port=0); sys.exit(board.main())"
@@ -135,5 +237,5 @@ def test_main_serves_until_it_is_interrupted(logdir: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("tbcore ")
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        assert process.wait(WAIT_SECONDS) == 130
+        interrupt(process.pid, signal.SIGINT)
+        assert process.wait(WAIT_SECONDS) == status

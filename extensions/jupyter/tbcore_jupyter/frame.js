@@ -1,6 +1,6 @@
 // Shows a server's page in the output of a cell, at the first address that the browser can use:
 // that of a proxy, or the server's own.
-async ({ id, port, path, hash, proxy, madeAt }) => {
+async ({ id, host, port, path, hash, proxy, madeAt }) => {
   const root = document.getElementById(id);
   const [frame, button, link, hint] = ["iframe", "button", "a", "span"].map((name) =>
     root.querySelector(name),
@@ -30,8 +30,9 @@ async ({ id, port, path, hash, proxy, madeAt }) => {
     hint.remove();
     show(proxied);
   } else if (!/^https?:$/.test(location.protocol)) {
-    show(`http://localhost:${port}`); // an editor, which forwards ports by itself
+    show(`http://${host}:${port}`); // an editor, which forwards ports by itself
   } else if (/^(localhost|127\.0\.0\.1)$/.test(location.hostname)) {
-    show(`http://${location.hostname}:${port}`);
+    // The notebook's own name, if the server has both names, as by default.
+    show(`http://${host === "localhost" ? location.hostname : host}:${port}`);
   }
 }

@@ -36,7 +36,7 @@ class Frame:
         self._server = server
         self._hash = f"#{view.rpartition('#')[2]}" if view else ""
         self._height = int(height)
-        self.url = f"http://localhost:{server.port}{server.path}{self._hash}"
+        self.url = f"http://{server.host}:{server.port}{server.path}{self._hash}"
         """The address on the kernel's machine. It has a secret path, so it lets others in."""
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Frame:
     def _repr_html_(self) -> str:
         """The frame and the link. A script finds out at which address the browser has the page."""
         server, proxy = self._server, os.environ.get("TENSORBOARD_PROXY_URL", "")
-        tunnel = f"ssh -L {server.port}:localhost:{server.port} {socket.gethostname()}"
+        tunnel = f"ssh -L {server.port}:{server.host}:{server.port} {socket.gethostname()}"
         hint = (
             "If the kernel is on another machine, install jupyter-server-proxy there, or run "
             f"<code>{html.escape(tunnel)}</code> on yours and open this link."
@@ -58,8 +58,9 @@ class Frame:
             proxy = ""
         identifier = f"tbcore-{secrets.token_hex(8)}"
         arguments = {
-            "id": identifier, "port": server.port, "path": server.path, "hash": self._hash,
-            "proxy": proxy.replace("%PORT%", str(server.port)), "madeAt": time.time() * 1000,
+            "id": identifier, "host": server.host, "port": server.port, "path": server.path,
+            "hash": self._hash, "proxy": proxy.replace("%PORT%", str(server.port)),
+            "madeAt": time.time() * 1000,
         }  # fmt: skip
         script = resources.files(__package__).joinpath("frame.js").read_text(encoding="utf-8")
         return _HTML.format(

@@ -1,7 +1,8 @@
 """The servers of this kernel, which end with it.
 
-Each has a secret path that only this process knows: other users of the machine can connect to the
-port, but get nothing. Nothing about a server is written to a file that outlives its start.
+Each has a secret path, which other users of the machine do not know: they can connect to the port,
+but get nothing. This process knows the path, and the output of the cell has it, so a saved notebook
+has it, too. Nothing else about a server is in a file that outlives its start.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from urllib.parse import SplitResult, urlsplit
 from tbcore import TbcoreError
 
 START_TIMEOUT_SECONDS = 60
-_REFUSED = ("--secret_prefix", "--token", "--uds")
+COMMAND = (sys.executable, "-P", "-m", "tbcore", "serve", "--exit_with_parent")
+"""The beginning of a server's command line. -P: no file of the working directory takes the place of
+a module."""
+_REFUSED = ("secret_prefix", "token", "uds")
+_LISTENING = ("TBCORE_BIND_ALL", "TBCORE_HOST", "TBCORE_UDS")
+"""Variables that say where other servers listen; those of this kernel listen on loopback."""
 _ADDRESS = re.compile(r"^tbcore \S+ at (http://\S+) ", re.MULTILINE)
 _COLAB = ("https://colab.research.google.com", "https://*.googleusercontent.com")
 """Origins of the pages that show the output of cells in Colab."""
@@ -35,6 +41,8 @@ class Server(NamedTuple):
     port: int
     path: str
     """The secret path, with a slash at both ends."""
+    host: str = "localhost"
+    """The host of its address, on the kernel's machine; an IPv6 address is in brackets."""
 
 
 _servers: dict[tuple[str, ...], Server] = {}
@@ -47,8 +55,8 @@ def server_for(arguments: Sequence[str]) -> Server:
     Raises TbcoreError, with one line, if it cannot start.
     """
     for argument in arguments:
-        option = argument.partition("=")[0].replace("-", "_").replace("__", "--", 1)
-        if option in _REFUSED:
+        option = argument.partition("=")[0]
+        if option.startswith("--") and option[2:].replace("-", "_") in _REFUSED:
             raise TbcoreError(f"{argument}: servers of notebooks have a secret path of their own")
     key = (os.getcwd(), *arguments)
     server = _servers.get(key)
@@ -61,27 +69,30 @@ def _start(arguments: Sequence[str]) -> Server:
     """Starts a server; prints its warnings; returns when it accepts requests."""
     with tempfile.TemporaryDirectory(prefix="tbcore-") as folder:
         secret, stdout, stderr = (Path(folder, name) for name in ("secret", "stdout", "stderr"))
-        # -P: no file of the working directory takes the place of a module. Options of the secret
-        # path are last, and win over variables such as TBCORE_TOKEN.
-        command = [sys.executable, "-P", "-m", "tbcore", "serve", *arguments]
-        command += ["--no_token", "--exit_with_parent", "--secret_prefix", str(secret)]
+        # Options of the secret path take the place of variables such as TBCORE_TOKEN. The user's
+        # come last: one that lacks its value must not take the next option for it.
+        command = [*COMMAND, "--no_token", "--secret_prefix", str(secret)]
         command += [f"--embed_in={origin}" for origin in _origins_of_notebooks()]
+        command += arguments
+        environment = {k: v for k, v in os.environ.items() if k not in _LISTENING}
+        if any(server.process.poll() is None for server in _servers.values()):
+            environment.pop("TBCORE_PORT", None)  # It is the port of another server here.
         with stdout.open("wb") as out, stderr.open("wb") as err:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env={name: text for name, text in os.environ.items() if name != "TBCORE_UDS"},
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
                 # Interrupts of the kernel go to its process group, which must not be the server's.
                 process_group=None if os.name == "nt" else 0,
             )  # fmt: skip
         try:
             address = _wait_for_address(process, stdout, stderr)
+            prefix = address.path.rstrip("/") + secret.read_text(encoding="utf-8").strip()
         except BaseException:
             process.kill()
             process.wait()
             raise
         sys.stderr.write(stderr.read_text(encoding="utf-8", errors="replace"))
-        prefix = address.path.rstrip("/") + secret.read_text(encoding="utf-8").strip()
-        return Server(process, address.port or 80, f"{prefix}/")
+        host = address.netloc.removesuffix(f":{address.port}")
+        return Server(process, address.port or 80, f"{prefix}/", host)
 
 
 def _wait_for_address(process: subprocess.Popen[bytes], stdout: Path, stderr: Path) -> SplitResult:

@@ -6,12 +6,15 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import types
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import WAIT_SECONDS, until
@@ -137,6 +140,7 @@ def test_a_server_ends_with_a_killed_kernel(kernel: Path) -> None:
         (["--token=x"], "--token=x: servers of notebooks have a secret path of their own"),
         (["--uds", "socket"], "--uds: servers of notebooks have a secret path of their own"),
         (["--prot=7"], "no such option '--prot'; did you mean '--port'"),
+        (["--logdir"], "option '--logdir' requires an argument"),
         (["--port=99999"], "--port: '99999' is not a valid port; expected 0 to 65535"),
         (["runs", "--logdir=runs"], "LOGDIR, --logdir and --logdir_spec cannot be combined"),
     ],
@@ -165,6 +169,33 @@ def test_variables_for_other_servers_do_not_close_this_one(
     monkeypatch.setenv("TBCORE_UDS", str(kernel / "socket"))
     server = server_for(ARGUMENTS)
     assert get(server, f"{server.path}data/environment")[0] == 200
+
+
+def test_variables_that_say_where_servers_listen(
+    monkeypatch: pytest.MonkeyPatch, kernel: Path
+) -> None:
+    """A port is that of the first server, and all listen on loopback."""
+    monkeypatch.setenv("TBCORE_HOST", "0.0.0.0")
+    monkeypatch.setenv("TBCORE_BIND_ALL", "1")
+    first = server_for(["--logdir", "runs"])
+    monkeypatch.setenv("TBCORE_PORT", str(first.port))
+    second = server_for(["--logdir", "runs", "--window_title=x"])
+    for server in (first, second):
+        assert get(server, f"{server.path}data/environment")[0] == 200
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", server.port))
+    for server in (first, second):
+        server.process.kill()
+        server.process.wait()
+    assert server_for(["--logdir", "runs"]).port == first.port
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.0.0.1", "0.0.0.0"])
+def test_the_address_has_the_host_on_which_the_server_listens(kernel: Path, host: str) -> None:
+    frame = tbcore_jupyter.show("runs", "--port=0", "--host", host)
+    assert urlsplit(frame.url).hostname == ("localhost" if host == "0.0.0.0" else host)
+    with urllib.request.urlopen(frame.url, timeout=WAIT_SECONDS) as page:
+        assert b"<title>" in page.read()
 
 
 def test_files_in_the_working_directory_are_not_imported(kernel: Path) -> None:
@@ -245,7 +276,39 @@ def test_the_tab_of_jupyterlab_has_the_logs_of_the_variable(
 ) -> None:
     """Else those below the working directory; its icon exists."""
     found = jupyterlab_tab.server()
-    assert found["command"][4:8] == ["serve", "--exit_with_parent", "--logdir", "."]
+    assert found["command"][-2:] == ["--logdir", "."]
     assert Path(found["launcher_entry"]["icon_path"]).read_text().startswith("<svg")
-    monkeypatch.setenv("TBCORE_LOGDIR", "/logs")
-    assert "--logdir" not in jupyterlab_tab.server()["command"]
+    for name in ("TBCORE_LOGDIR", "TBCORE_LOGDIR_SPEC", "TBCORE_INDEX"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "/logs")
+            assert "--logdir" not in jupyterlab_tab.server()["command"]
+
+
+def test_variables_for_other_servers_do_not_close_the_tab_of_jupyterlab(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy asks for `/` by the socket."""
+    for name, text in {
+        "LOGDIR_SPEC": "mine:runs", "PATH_PREFIX": "/x", "SECRET_PREFIX": "secret",
+        "EMBED_IN": "https://example.com", "TOKEN": "x", "HOST": "0.0.0.0", "PORT": "1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"TBCORE_{name}", text)
+    found = jupyterlab_tab.server()
+    command = [word.format(unix_socket="socket") for word in found["command"]]
+    with subprocess.Popen(command, env={**os.environ, **found["environment"]}) as process:
+        try:
+            until(lambda: Path("socket").exists() or process.poll() is not None)
+            until(lambda: asked("data/runs") == b'["mine/train"]')
+            assert b"<title>" in asked("")
+        finally:
+            process.kill()
+
+
+def asked(path: str) -> bytes:
+    """The body of a response by the socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT_SECONDS)
+        client.connect("socket")
+        client.sendall(f"GET /{path} HTTP/1.0\r\nHost: lab.example\r\n\r\n".encode())
+        with client.makefile("rb") as stream:
+            return stream.read().partition(b"\r\n\r\n")[2]
