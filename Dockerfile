@@ -28,8 +28,10 @@ EXPOSE 6006
 # A number, by which Kubernetes sees that it is not root.
 USER 1000
 HEALTHCHECK CMD python -c "import http.client, os; \
-    server = http.client.HTTPConnection('localhost', int(os.environ['TBCORE_PORT'])); \
-    server.request('GET', os.environ.get('TBCORE_PATH_PREFIX', '') + '/healthz'); \
+    port = os.environ.get('TBCORE_PORT', ''); \
+    prefix = os.environ.get('TBCORE_PATH_PREFIX', '').strip('/'); \
+    server = http.client.HTTPConnection('localhost', int(port) if port.isdigit() else 6006); \
+    server.request('GET', f'/{prefix}/healthz' if prefix else '/healthz'); \
     raise SystemExit(server.getresponse().status != 200)"
 ENTRYPOINT ["tbcore"]
 CMD ["serve"]

@@ -163,6 +163,70 @@ def test_probes_and_proxies_reach_the_server_of_the_deployment(
     assert status("/data/runs", "logs.example.com") == 200
 
 
+def of_image() -> dict[str, str]:
+    """The variables that the default image sets."""
+    text = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8").partition("\nFROM base AS")[0]
+    [variables] = [rest for name, rest in containers.instructions(text) if name == "ENV"]
+    return dict(word.split("=", 1) for word in shlex.split(variables))
+
+
+def test_variables_take_the_place_of_those_of_the_image(
+    tmp_path: Path, ended: list[Served]
+) -> None:
+    """As in the table of docs/containers.md; without it they are an error that names both."""
+    page = (REPOSITORY / "docs" / "containers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(TBCORE_\w+)` \| `(-e .*)` \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == ["TBCORE_LOGDIR_SPEC", "TBCORE_BIND_ALL", "TBCORE_UDS"]
+    tbcore = str(Path(sys.executable).with_name("tbcore"))
+    for name in "ab":
+        write_run(tmp_path / "logs" / name, "train", scalars={"loss": [1.0]})
+    token = {"TBCORE_TOKEN": "secret"}
+    # Port 6006 may be taken on this machine.
+    image = {name: text.replace("6006", "0") for name, text in of_image().items()}
+    for number, (name, options) in enumerate(rows):
+        text = re.sub("/logs|/run/tbcore", lambda place: f"{tmp_path}{place[0]}", options)
+        given = dict(word.split("=", 1) for word in text.split() if word != "-e")
+        folder = tmp_path / f"server-{number}"
+        (tmp_path / "run" / "tbcore").mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+        server = Served(folder, tbcore, "serve", **token, **{**image, name: given[name]})
+        ended.append(server)
+        assert server.process.wait(WAIT_SECONDS) != 0
+        pattern = rf"tbcore: .*({name} .*cannot|and {name} cannot) be combined.*\n"
+        assert re.fullmatch(pattern, server.log.read_text())
+        server = Served(folder, tbcore, "serve", **token, **{**image, **given})
+        ended.append(server)
+        until(lambda log=server.log: "(Press CTRL+C to quit)" in log.read_text())
+
+
+@pytest.mark.parametrize("prefix", ["", "runs"])
+def test_the_check_of_health_reads_variables_as_the_server_does(
+    tmp_path: Path, ended: list[Served], prefix: str
+) -> None:
+    """A path may be written with slashes at its ends, and without."""
+    health = dict(containers.instructions((REPOSITORY / "Dockerfile").read_text()))["HEALTHCHECK"]
+    tbcore = str(Path(sys.executable).with_name("tbcore"))
+    (tmp_path / "logs").mkdir()
+    image = {**of_image(), "TBCORE_LOGDIR": "logs", "TBCORE_TOKEN": "x", "TBCORE_PORT": "0"}
+    server = Served(tmp_path, tbcore, "serve", **image, TBCORE_PATH_PREFIX=f"{prefix}/")
+    ended.append(server)
+    port = str(port_of(server.process, server.log))
+
+    def status(path: str, port: str = port) -> int:
+        path_of_python = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        variables = {"PATH": path_of_python, "TBCORE_PORT": port, "TBCORE_PATH_PREFIX": path}
+        command = ["/bin/sh", "-c", health.removeprefix("CMD ")]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        assert "ValueError" not in done.stderr
+        return done.returncode
+
+    for path in (prefix, f"/{prefix}", f"{prefix}/", f"/{prefix}/"):
+        assert status(path) == 0
+    assert status("other") == 1
+    for no_number in ("", "tcp://10.0.0.1:80"):  # The server listens on port 6006 then.
+        status(prefix, no_number)
+
+
 UNITS = [
     ("tbcore.service", "--user"),
     ("tbcore-group.service", "--system"),
