@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from common_fixtures import WAIT_SECONDS, until
+from common_fixtures import WAIT_SECONDS
 
 from tbcore_testing import EventFileWriter, summaries, write_run
 
@@ -272,37 +272,6 @@ def installed_plugin(folder: Path, name: str, source: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = my_{name}\n")
     (folder / f"my_{name}.py").write_bytes(source.encode("utf-8", "surrogateescape"))
-
-
-@pytest.fixture
-def free_port() -> Callable[[], int]:
-    """A function that returns a port on which nothing listens at this moment."""
-
-    def find() -> int:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        return port
-
-    return find
-
-
-@pytest.fixture
-def wait_for_port() -> Callable[[subprocess.Popen[bytes], int], None]:
-    """`wait_for_port(process, port)` returns when the process accepts connections there."""
-
-    def wait(process: subprocess.Popen[bytes], port: int) -> None:
-        def accepts() -> bool:
-            assert process.poll() is None, f"{process.args} ended with status {process.returncode}"
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS).close()
-            except OSError:
-                return False
-            return True
-
-        until(accepts)
-
-    return wait
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, logs: Path) -> Iterator[st
 @pytest.fixture
 def page() -> Iterator[Any]:
     for browser in browsers():
-        yield browser.new_page(viewport={"width": 1400, "height": 900})
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(WAIT_SECONDS * 1000)
+        yield page
 
 
 def test_charts_under_any_host_name(address: str, page: Any, logs: Path) -> None:

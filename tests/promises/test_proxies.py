@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import storages
+from common_fixtures import WAIT_SECONDS
 from drawn_charts import DRAWN, LABEL, zoom
 from server_fixtures import browsers
 
@@ -100,40 +101,44 @@ def proxied(
     given += ["--allowed_host", HOST] if case.is_plain else []
     server = start_server(logdir, *given, **({"TBCORE_TOKEN": TOKEN} if has_token else {}))
 
-    tls_port, port, framing_port = (storages.free_port() for _ in range(3))
-    url = f"http://{HOST}:{port}/logs" if case.is_plain else f"https://{HOST}:{tls_port}/logs"
+    def url(port: int, tls_port: int) -> str:
+        return f"http://{HOST}:{port}/logs" if case.is_plain else f"https://{HOST}:{tls_port}/logs"
+
     _, [site] = configuration("Path kept")
     if case.section != "Path kept":
         site = re.sub(r"  location .*\n  }\n", lambda _: location, site, flags=re.DOTALL)
     if case.left_out:
         site = re.sub(f".*{case.left_out}.*\n", "", site)
     [keys] = re.findall(r"( *ssl_certificate .*\n *ssl_certificate_key .*\n)", site)
-    framing = (
-        f"listen 443 ssl; {keys} default_type text/html; return 200 \"<iframe src='{url}/'>\";"
-    )
-    servers = f"{site} server {{ {framing} }}".replace("443", str(tls_port), 1)
-    servers += "".join(others if case.is_plain else ())
-    for old, new in {
-        f"listen {tls_port} ssl;": f"listen 127.0.0.1:{tls_port} ssl; listen 127.0.0.1:{port};",
-        "listen 443 ": f"listen 127.0.0.1:{framing_port} ",
-        "listen 80 ": f"listen 127.0.0.1:{port} ",
-        "/etc/ssl/logs.pem": f"{folder}/tls/cert.pem",
-        "/etc/ssl/logs.key": f"{folder}/tls/key.pem",
-        "/etc/nginx/logs.htpasswd": f"{folder}/logs.htpasswd",
-        "/run/tbcore": str(folder),
-        ":6006": f":{server.port}",
-    }.items():
-        servers = servers.replace(old, new)
+
+    def blocks(port: int, tls_port: int, framing_port: int) -> str:
+        html = f"<iframe src='{url(port, tls_port)}/'>"
+        framing = f'listen 443 ssl; {keys} default_type text/html; return 200 "{html}";'
+        servers = f"{site} server {{ {framing} }}".replace("443", str(tls_port), 1)
+        servers += "".join(others if case.is_plain else ())
+        for old, new in {
+            f"listen {tls_port} ssl;": f"listen 127.0.0.1:{tls_port} ssl; listen 127.0.0.1:{port};",
+            "listen 443 ": f"listen 127.0.0.1:{framing_port} ",
+            "listen 80 ": f"listen 127.0.0.1:{port} ",
+            "/etc/ssl/logs.pem": f"{folder}/tls/cert.pem",
+            "/etc/ssl/logs.key": f"{folder}/tls/key.pem",
+            "/etc/nginx/logs.htpasswd": f"{folder}/logs.htpasswd",
+            "/run/tbcore": str(folder),
+            ":6006": f":{server.port}",
+        }.items():
+            servers = servers.replace(old, new)
+        return servers
+
     login = [f"Authorization: Bearer {TOKEN}"] if has_token else []
     if "auth_basic " in location:
         login = [f"Authorization: Basic {base64.b64encode(f'me:{PASSWORD}'.encode()).decode()}"]
 
-    process = storages.nginx(program, folder, servers)
-    storages.wait_for_port(process, port)
+    process, ports = storages.nginx(program, folder, blocks, num_ports=3)
+    port, tls_port, framing_port = ports
     by_nginx = copy.copy(server)
     by_nginx.port = port
     path = "/logs" if "--path_prefix" in given else ""
-    yield Proxied(case, by_nginx, server, path, tuple(login), url, framing_port)
+    yield Proxied(case, by_nginx, server, path, tuple(login), url(port, tls_port), framing_port)
     process.terminate()
     process.wait(10)
 
@@ -167,7 +172,9 @@ def test_who_is_let_in_reads_and_posts(proxied: Proxied) -> None:
     connection.socket.sendall("\r\n".join(lines).encode())
     received = b""
     while b"data: " not in received:
-        received += connection.socket.recv(1 << 16)
+        piece = connection.socket.recv(1 << 16)
+        assert piece, received
+        received += piece
     connection.close()
 
 
@@ -245,6 +252,7 @@ def page(browser: Any, proxied: Proxied) -> Iterator[Any]:
     """A tab that has been sent to the address, without its slash, by somebody who is let in."""
     password = {"username": "me", "password": PASSWORD}
     context = browser.new_context(ignore_https_errors=True, http_credentials=password)
+    context.set_default_timeout(WAIT_SECONDS * 1000)
     page = context.new_page()
     page.goto(f"{proxied.url}{f'?token={TOKEN}' if proxied.case.cookie_path else ''}")
     yield page

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from storages import free_port, wait_for_port
 
 pytestmark = pytest.mark.services
 
@@ -63,8 +64,6 @@ def start_process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 def forwarded(
     request: pytest.FixtureRequest,
     service: Callable[[str], str],
-    free_port: Callable[[], int],
-    wait_for_port: Callable[..., None],
     start_process: Callable[..., subprocess.Popen[bytes]],
     start_server: Callable[..., Any],
     logdir: Path,

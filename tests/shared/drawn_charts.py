@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from common_fixtures import until
+
 DRAWN = """() => {
   const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
   return [...canvases].some(({ width, height }, index) => width > 0 &&
@@ -17,7 +19,16 @@ LABEL = """() => document.querySelector('.plugin')?.shadowRoot
 
 def zoom(page: Any, frame: Any) -> None:
     """Zooms into the first chart of a frame, or of the page itself, which takes a POST request."""
-    box = frame.locator(".tb-chart-plot").first.bounding_box()
+    chart = frame.locator(".tb-chart-plot").first
+    boxes = [None]
+
+    def is_still() -> bool:
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        boxes.append(chart.bounding_box())
+        return boxes[-1] is not None and boxes[-1] == boxes[-2]
+
+    until(is_still)
+    box: Any = boxes[-1]
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.4, middle)
     page.mouse.down()

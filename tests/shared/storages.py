@@ -8,10 +8,12 @@ import re
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from common_fixtures import WAIT_SECONDS, until
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -173,19 +175,24 @@ http {{ access_log off; {temporary}
 
 
 def free_port() -> int:
+    """A port on which nothing listens at this moment; another program may take it later."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])
 
 
 def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
-    while True:
-        assert process.poll() is None
+    """Returns when the process accepts connections at the port."""
+
+    def accepts() -> bool:
+        assert process.poll() is None, f"{process.args} ended with status {process.returncode}"
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=10).close()
+            socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS).close()
         except OSError:
-            continue
-        return
+            return False
+        return True
+
+    until(accepts)
 
 
 def make_key(path: Path, key_type: str = "ed25519", passphrase: str = "") -> str:
@@ -229,8 +236,28 @@ def sftp_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def nginx(program: str, folder: Path, servers: str) -> subprocess.Popen[bytes]:
-    """Starts an nginx with these `server` blocks, and with its own files in the folder."""
+def nginx(
+    program: str, folder: Path, servers: Callable[..., str], num_ports: int = 1
+) -> tuple[subprocess.Popen[bytes], Sequence[int]]:
+    """An nginx with the `server` blocks that `servers(port, ...)` returns, and these ports.
+
+    It accepts connections. Its own files are in the folder. If another program takes a port before
+    nginx does, it is started again with other ones.
+    """
+    for _ in range(5):
+        probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(num_ports)]
+        ports = [int(probe.getsockname()[1]) for probe in probes]
+        for probe in probes:
+            probe.close()
+        process = _start_nginx(program, folder, servers(*ports))
+        # nginx writes this file when it listens.
+        until(lambda p=process: (folder / "pid").exists() or p.poll() is not None)
+        if process.poll() is None:
+            return process, ports
+    raise AssertionError(f"nginx ended with status {process.returncode}")
+
+
+def _start_nginx(program: str, folder: Path, servers: str) -> subprocess.Popen[bytes]:
     names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{name}_temp_path {folder}/{name}; " for name in names)
     user = "user root;" if os.geteuid() == 0 else ""  # who may read the files of the test

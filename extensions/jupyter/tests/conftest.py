@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -33,9 +32,8 @@ class Lab:
         self.token = TOKEN
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = 0
+        self._runtime = folder / "runtime"
         kept = {
             name: text
             for name, text in os.environ.items()
@@ -43,12 +41,13 @@ class Lab:
         }
         environment = {
             **kept, "HOME": str(folder), "TMPDIR": str(self.temporary),
+            "JUPYTER_RUNTIME_DIR": str(self._runtime),
             "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "TENSORBOARD_BINARY": str(PROGRAMS / "tbcore"), **variables,
         }  # fmt: skip
         command = [
-            str(PROGRAMS / "jupyter-lab"), "--no-browser", "--allow-root", f"--port={self.port}",
-            "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}",
+            str(PROGRAMS / "jupyter-lab"), "--no-browser", "--allow-root", "--port=0",
+            f"--IdentityProvider.token={TOKEN}",
             "--ServerApp.allow_remote_access=True", "--LabApp.news_url=None",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.expose_app_in_browser=True", *options,
@@ -64,8 +63,10 @@ class Lab:
     def _responds(self) -> bool:
         assert self._process.poll() is None, self.log.read_text()
         try:
+            file = self._runtime / f"jpserver-{self._process.pid}.json"
+            self.port = json.loads(file.read_text())["port"]
             return self.request("api/status") is not None
-        except OSError:
+        except (OSError, ValueError):  # The file is not there, or not complete.
             return False
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
@@ -166,7 +167,7 @@ def new_tab(browser: Any, tmp_path: Path) -> Iterator[Callable[[], Tab]]:
 
     def make() -> Tab:
         contexts.append(browser.new_context(viewport={"width": 1400, "height": 1000}))
-        contexts[-1].set_default_timeout(15_000)
+        contexts[-1].set_default_timeout(WAIT_SECONDS * 1000)
         return Tab(contexts[-1].new_page())
 
     yield make

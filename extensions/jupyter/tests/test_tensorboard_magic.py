@@ -169,11 +169,14 @@ def start(temporary: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 def test_the_file_is_there_while_the_server_runs(start: Any, temporary: Path) -> None:
     manager = pytest.importorskip("tensorboard.manager")
     start()
-    until(lambda: (temporary / FOLDER).exists() and manager.get_all())
+    # `get_all` fails if a file is gone before it reads it, so it is called only while none comes
+    # or goes.
+    until(lambda: list((temporary / FOLDER).glob("*")))
     [info] = manager.get_all()
     assert manager.cache_key(os.getcwd(), ["--logdir", "runs", "--port", "0"], {}) == info.cache_key
     os.kill(info.pid, signal.SIGTERM)
-    until(lambda: manager.get_all() == [])
+    until(lambda: not list((temporary / FOLDER).iterdir()))
+    assert manager.get_all() == []
 
 
 def test_a_server_with_a_secret_path_writes_no_file(start: Any, temporary: Path) -> None:

@@ -115,10 +115,13 @@ def test_files_of_a_web_server_are_read_by_ranges(
     started: list[subprocess.Popen[bytes]],
 ) -> None:
     """Its listings have neither sizes nor times, which other requests find."""
-    port = storages.free_port()
-    server = f"server {{ listen 127.0.0.1:{port}; location / {{ root {folder}; autoindex on; }} }}"
-    started.append(storages.nginx(service("nginx"), tmp_path, server))
-    storages.wait_for_port(started[-1], port)
+
+    def servers(port: int) -> str:
+        location = f"location / {{ root {folder}; autoindex on; }}"
+        return f"server {{ listen 127.0.0.1:{port}; {location} }}"
+
+    process, [port] = storages.nginx(service("nginx"), tmp_path, servers)
+    started.append(process)
     events_of(folder, "a b/c%d", 0, 1)
     watched = Watched(f"http://127.0.0.1:{port}")
     assert watched.steps("a b/c%d") == [0, 1]
