@@ -35,6 +35,7 @@ def test_without_its_script_the_output_has_the_link_and_the_hint() -> None:
     assert arguments["hash"] == "#scalars"
     assert f'id="{arguments["id"]}"' in text
     assert html_of()[1]["id"] != arguments["id"]
+    assert '<a href="http://127.0.0.2:6007/secret/"' in html_of(host="127.0.0.2")[0]
 
 
 @pytest.mark.parametrize(

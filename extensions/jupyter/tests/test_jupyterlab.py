@@ -142,7 +142,8 @@ def test_without_a_proxy_the_frame_has_the_server_itself(
     """If the browser is on the kernel's machine; the line below says what to do if it is not."""
     lab = lab_without_proxy
     code = "import tbcore_jupyter\ntbcore_jupyter.show('runs', view='scalars', height=500)"
-    path = lab.notebook("direct", code)
+    other = "tbcore_jupyter.show('runs', '--host=127.0.0.2')"
+    path = lab.notebook("direct", code, other)
     tab = new_tab().open(lab.url(path))
     output = tab.run(0)
     frame = frame_in(output)
@@ -152,6 +153,7 @@ def test_without_a_proxy_the_frame_has_the_server_itself(
     assert output.locator("iframe").bounding_box()["height"] == 500
     hint = f"run ssh -L {port}:localhost:{port} {socket.gethostname()} on yours"
     assert hint in output.inner_text()
+    assert urlsplit(frame_in(tab.run(1)).url).hostname == "127.0.0.2"
 
     remote = new_tab().open(lab.url(path, "lab.example"))
     with remote.page.expect_response("**/healthz") as tested:
