@@ -37,6 +37,8 @@ _FLAGS = (
     "reuse_port", "samples_per_plugin", "tag", "window_title",
 )  # fmt: skip
 """The flags of TensorBoard 2.21."""
+_OF_OTHERS = ("TBCORE_UDS", "TENSORBOARD_BINARY")
+"""Variables of other servers: those without an address, and those of TensorBoard's magic."""
 _ADDRESS = re.compile(r"tbcore \S+ at (.+) \(Press CTRL\+C to quit\)\n")
 _TOKEN_FILE = "the address with its token is in "
 _SECRET_FILE = "the server is below the secret path in "
@@ -79,7 +81,7 @@ class TensorBoard:
         """
         process = self._start(
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            env={name: text for name, text in os.environ.items() if name != "TBCORE_UDS"},
+            env={name: text for name, text in os.environ.items() if name not in _OF_OTHERS},
             # Interrupts of a terminal go to its process group, which must not be the server's.
             process_group=None if os.name == "nt" else 0,
         )  # fmt: skip

@@ -146,6 +146,22 @@ def test_a_variable_for_another_server_does_not_take_the_address_away(
     assert not Path("from the environment").exists()
 
 
+def test_a_server_in_a_notebook_is_not_one_of_the_magic(logdir: Path) -> None:
+    """The magic's servers write a file, and end with an error on other hosts than this one."""
+    code = (
+        "import sys; from tbcore_compat import program; board = program.TensorBoard(); "
+        "board.configure(sys.argv[1:]); print(board.launch())"
+    )
+    command = [sys.executable, "-c", code, "kernel-1.json", "--logdir", str(logdir), "--port=0"]
+    environment = {**os.environ, "TENSORBOARD_BINARY": "tbcore", "TMPDIR": str(logdir.parent)}
+    for options in ([], ["--host=0.0.0.0"]):
+        done = subprocess.run(
+            [*command, *options], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        assert done.stdout.startswith("http://")
+        assert not (logdir.parent / ".tensorboard-info").exists()
+
+
 def test_an_interrupt_of_this_process_does_not_reach_the_server(logdir: Path, started: Any) -> None:
     """A terminal sends it to the group; a training that handles it goes on."""
     board = program.TensorBoard()

@@ -27,8 +27,8 @@ COMMAND = (sys.executable, "-P", "-m", "tbcore", "serve", "--exit_with_parent")
 """The beginning of a server's command line. -P: no file of the working directory takes the place of
 a module."""
 _REFUSED = ("secret_prefix", "token", "uds")
-_LISTENING = ("TBCORE_BIND_ALL", "TBCORE_HOST", "TBCORE_UDS")
-"""Variables that say where other servers listen; those of this kernel listen on loopback."""
+_OF_OTHERS = ("TBCORE_BIND_ALL", "TBCORE_HOST", "TBCORE_UDS", "TENSORBOARD_BINARY")
+"""Variables that say where other servers listen, and that TensorBoard's magic starts them."""
 _ADDRESS = re.compile(r"^tbcore \S+ at (http://\S+) ", re.MULTILINE)
 _COLAB = ("https://colab.research.google.com", "https://*.googleusercontent.com")
 """Origins of the pages that show the output of cells in Colab."""
@@ -74,7 +74,7 @@ def _start(arguments: Sequence[str]) -> Server:
         command = [*COMMAND, "--no_token", "--secret_prefix", str(secret)]
         command += [f"--embed_in={origin}" for origin in _origins_of_notebooks()]
         command += arguments
-        environment = {k: v for k, v in os.environ.items() if k not in _LISTENING}
+        environment = {k: v for k, v in os.environ.items() if k not in _OF_OTHERS}
         if any(server.process.poll() is None for server in _servers.values()):
             environment.pop("TBCORE_PORT", None)  # It is the port of another server here.
         with stdout.open("wb") as out, stderr.open("wb") as err:

@@ -133,6 +133,13 @@ def test_a_server_ends_with_a_killed_kernel(kernel: Path) -> None:
     until(has_ended)
 
 
+def test_the_variable_of_the_other_magic_does_not_close_this_one(kernel: Path) -> None:
+    """Servers of `%tensorboard` may have no secret path."""
+    code = "import sys; from tbcore_jupyter.servers import server_for; server_for(sys.argv[2:])"
+    command = [sys.executable, "-c", code, "kernel-1.json", *ARGUMENTS]
+    subprocess.run(command, env={**os.environ, "TENSORBOARD_BINARY": "tbcore"}, check=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
