@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -168,6 +169,21 @@ def _allowed_host(name: str) -> str:
             f"without http:// and path"
         )
     return name
+
+
+_PREFIX = "TBCORE_"
+"""The beginning of the name of each option's variable."""
+
+
+def _warn_about_variables(command: click.Command) -> None:
+    """Prints a warning for each variable whose name is nearly that of an option."""
+    known = {str(parameter.envvar).removeprefix(_PREFIX) for parameter in command.params}
+    others = {"PLUGINS", "TRACE_HOOKS"}
+    given = {name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)}
+    for name in sorted(given - known - others):
+        longer = [other for other in known if name and other.startswith(name)]
+        if not name.startswith("SET_") and (close := longer or get_close_matches(name, known)):
+            warn(f"no such variable {_PREFIX}{name}; did you mean {_PREFIX}{close[0]}?")
 
 
 def _origin(text: str) -> str:
@@ -359,6 +375,7 @@ def serve_command(
         raise click.UsageError("TBCORE_TOKEN is empty; set it to a token, or unset it", context)
     if context.get_parameter_source("token") is ParameterSource.COMMANDLINE:
         warn("other users can see --token in the list of processes; set TBCORE_TOKEN instead")
+    _warn_about_variables(context.command)
     specs = []
     text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
     if logdirs:
@@ -386,7 +403,7 @@ def serve_command(
 for parameter in serve_command.params:
     # The two others load code, which a variable that somebody else set must not do.
     if isinstance(parameter, click.Option) and parameter.name not in ("plugins_dirs", "dev"):
-        parameter.envvar = f"TBCORE_{parameter.opts[0].strip('-').upper()}"
+        parameter.envvar = f"{_PREFIX}{parameter.opts[0].strip('-').upper()}"
 
 
 def _import_numpy() -> None:

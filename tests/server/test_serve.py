@@ -842,6 +842,18 @@ def test_servers_that_start_at_once_share_a_secret_path(start: Make, tmp_path: P
         assert server.end(signal.SIGTERM)[2] == ""
 
 
+def test_a_misspelt_variable_is_a_warning(start: Make) -> None:
+    """Not those of other purposes, such as Kubernetes' for a service with the name of tbcore."""
+    others = ("TBCORE_SERVICE_HOST", "TBCORE_PORT_6006_TCP", "TBCORE_CHROMIUM", "TBCORE_SET_A_B")
+    server = start(TBCORE_RELOAD="3", TBCORE_NO_TOKN="1", **dict.fromkeys(others, "x"))
+    noise = server.end(signal.SIGTERM)[2]
+    lines = [line for line in noise.splitlines() if "no such variable" in line]
+    assert lines == [
+        "tbcore: warning: no such variable TBCORE_NO_TOKN; did you mean TBCORE_NO_TOKEN?",
+        "tbcore: warning: no such variable TBCORE_RELOAD; did you mean TBCORE_RELOAD_INTERVAL?",
+    ]
+
+
 def test_a_given_token_is_used(start: Make) -> None:
     """The token of --token, or else of TBCORE_TOKEN, is required on loopback, too.
 

@@ -34,7 +34,13 @@ def frame_of(blocks: Sequence[Block], extra: Collection[str], pivot: bool) -> pa
     #    Without `pivot`, this is the result.
     # 2. Find the group of rows that each row becomes a part of.
     # 3. Merge the values of each group, tag by tag.
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        message = "SummaryReader needs pandas: pip install pandas"
+        raise ModuleNotFoundError(message, name="pandas") from None
 
     if not blocks:
         return pd.DataFrame()

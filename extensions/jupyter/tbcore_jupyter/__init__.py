@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from typing import Any
 
 from tbcore import TbcoreError
 from tbcore_jupyter.frame import DEFAULT_HEIGHT, Frame
-from tbcore_jupyter.servers import server_for
+from tbcore_jupyter.servers import COMMAND, server_for
 
 __all__ = ["Frame", "load_ipython_extension", "show"]
 
@@ -39,10 +40,15 @@ def load_ipython_extension(ipython: Any) -> None:
     ipython.register_magic_function(_tbcore, "line", "tbcore")
 
 
-def _tbcore(line: str) -> Frame:
+def _tbcore(line: str) -> Frame | None:
     """Shows the charts of a log directory: `%tbcore --logdir runs`, with options of `serve`."""
     try:
-        return Frame(server_for(shlex.split(line)))
+        arguments = shlex.split(line)
+        if {"-h", "--help"} & set(arguments):
+            command = [*COMMAND, "--help"]
+            print(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+            return None
+        return Frame(server_for(arguments))
     except (TbcoreError, ValueError) as error:
         from IPython.core.error import UsageError  # is shown without a traceback
 

@@ -267,6 +267,14 @@ def test_the_magic_takes_options_and_a_directory(magic: Callable[[str], Any], ke
     assert len(servers._servers) == 1
 
 
+def test_the_magic_prints_the_help_of_the_server(
+    magic: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert magic("--help") is None
+    assert "--reload_interval" in capsys.readouterr().out
+    assert servers._servers == {}
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [("--logdir 'runs", "No closing quotation"), ("--token x", "--token: servers of notebooks")],

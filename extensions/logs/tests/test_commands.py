@@ -85,6 +85,7 @@ def test_a_chart_is_drawn_to_a_file(logdir: Path, tmp_path: Path) -> None:
     result = piped("show", logdir, "exp/lr0", "loss", "-o", path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert path.read_text().startswith("<svg ")
+    assert "loss by step" in path.read_text()
     assert ">exp/lr0</text>" in path.read_text()
     for arguments, message in (
         (["exp/lr0", "loss", "-o", "x.png"], "-o 'x.png' is for a drawing, FILE.svg"),

@@ -193,7 +193,7 @@ def _draw(run: Run, tag: str | None, output: str) -> int:
         )
     series = run[tag]
     lines = [(series.step, series.value, "#3b70ef", run.name)]
-    svg = chart_svg(lines, ink="#57606a", width=720, height=280, label="step")
+    svg = chart_svg(lines, ink="#57606a", width=720, height=280, label=f"{tag} by step")
     if not svg:
         raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
     with opened_for_writing(output) as file:
