@@ -65,6 +65,8 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
     for line in (listed["description"], listed["reason"]):
         if line:
             yield f"    {line}"
+    if listed["page_allows"]:
+        yield f"    its page may use {', '.join(listed['page_allows'])}"
     for used in listed["deprecated"]:
         yield f"    uses {used['name']}, which is deprecated: {used['instead']}"
     for route in listed["routes"]:

@@ -40,6 +40,8 @@ FIELDS = frozenset(
 """All values of `Kind.field`; a claim with any other field could never match."""
 
 MAX_TITLE_CHARACTERS = 100
+PAGE_ALLOWANCES = ("eval",)
+"""All values of `PluginInfo.page_allows`."""
 
 
 class CheckError(PluginError):
@@ -146,6 +148,15 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         ("options", isinstance(info.options, Sequence), "a sequence of Option"),
         ("module", info.module is None or _is_module_path(info.module),
          "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
+        ("module", info.page is None or info.module in (None, PluginInfo.module),
+         "left out if there is a page"),
+        ("page", info.page is None or (_is_module_path(info.page) and info.page.endswith(".html")),
+         "None, or a path such as 'static/index.html': inside the package, in a folder of its own"),
+        ("page", info.page is None or not (plugin.source and plugin.source.front_end),
+         "None for a plugin that is a single file; make it a package"),
+        ("page_allows", _are_allowances(info.page_allows),
+         f"a sequence of {', '.join(map(repr, PAGE_ALLOWANCES))}"),
+        ("page_allows", info.page is not None or not info.page_allows, "empty without a page"),
     ):  # fmt: skip
         if not is_valid:
             found = shortened(repr(getattr(info, name)), 100)
@@ -184,11 +195,15 @@ def _are_texts(texts: object) -> bool:
     )
 
 
+def _are_allowances(names: object) -> bool:
+    return isinstance(names, list | tuple) and all(name in PAGE_ALLOWANCES for name in names)
+
+
 def _is_module_path(module: object) -> bool:
     """Whether a value is the path of a file in a folder below the package.
 
-    A file next to `__init__.py` is not valid: all files in the folder of the ES module are served,
-    and the plugin's Python code must not be.
+    A file next to `__init__.py` is not valid: all files in the folder of the ES module, or of the
+    page, are served, and the plugin's Python code must not be.
     """
     if not isinstance(module, str) or "\\" in module:
         return False

@@ -72,6 +72,13 @@ class PluginInfo:
     module: str | None = "static/index.js"
     """Path of the ES module within the package. All files in the module's folder are served at
     `static/plugins/<name>/`, so keep nothing else there. None for a plugin without a tab."""
+    page: str | None = None
+    """Path of an HTML page within the package, such as `static/index.html`, in place of `module`.
+    The tab shows it in a frame, whose policy allows WebAssembly, workers made from blobs, and
+    inline styles, but no inline scripts and no other host. All files in its folder are served."""
+    page_allows: Sequence[str] = ()
+    """What the page may do besides, listed by `tbcore plugins`: `"eval"` for code that is made from
+    text, by `eval` and `new Function`."""
     order: int = 100
     """Tabs are sorted by this number, then by title."""
     api: int = PLUGIN_API

@@ -339,6 +339,6 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     plugin.folder = Path(folders[0]).absolute() if folders else None
     if plugin.static_folder and not plugin.has_module_file():
         logger.warning(
-            "plugin %r: the module %r does not exist, so the plugin's tab will show an error",
-            plugin.name, str(plugin.module),
+            "plugin %r: the %s %r does not exist, so the plugin's tab will show an error",
+            plugin.name, "page" if plugin.info.page else "module", str(plugin.module),
         )  # fmt: skip

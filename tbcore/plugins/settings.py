@@ -92,6 +92,7 @@ def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
         "description": plugin.info.description if plugin.info else "",
         "distribution": distribution,
         "version": version,
+        "page_allows": list(plugin.info.page_allows) if plugin.info else [],
         "options": [
             {
                 "name": option.name,

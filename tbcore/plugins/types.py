@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 from tbcore.extensions import canonical_name
 from tbcore.plugins.config import PluginOptions
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 CORE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 """Environment variable that makes each call of a hook print its result to stderr."""
+FRAME_MODULE = "static/tbcore/lib/frame/tab.js"
+"""Address of the ES module that shows a plugin's page in a frame."""
 VERSION_MARK = "~"
 """First character of the part of an address that is a version."""
 
@@ -137,12 +140,16 @@ class LoadedPlugin:
 
     @property
     def module(self) -> PurePosixPath | None:
-        """Path of the ES module relative to the plugin's folder; None if the plugin has no tab."""
-        if self.info is None or self.info.module is None:
+        """Path of the ES module, or of the page, relative to the plugin's folder.
+
+        None if the plugin has no tab.
+        """
+        path = (self.info.page or self.info.module) if self.info else None
+        if path is None:
             return None
         if self._is_one_file:
             return PurePosixPath(self.source.front_end if self.source else "")
-        return PurePosixPath(self.info.module)
+        return PurePosixPath(path)
 
     @property
     def _is_one_file(self) -> bool:
@@ -152,16 +159,24 @@ class LoadedPlugin:
 
     @property
     def static_folder(self) -> Path | None:
-        """The folder with the ES module and the other files to serve; None without a module."""
+        """The folder of the module or page, with the other files to serve; None without a tab."""
         if self.module is None or self.folder is None:
             return None
         return self.folder / self.module.parent
 
     @property
     def module_address(self) -> str | None:
-        """Address of the ES module relative to the server's root; None if there is none to load."""
+        """Address of the ES module relative to the server's root; None if there is none to load.
+
+        For a page it is that of the core's module that shows the page in a frame.
+        """
         if self.error or self.module is None:
             return None
+        if self.info and self.info.page:
+            # A frame that is opened again loads all its files again, at the same addresses.
+            query = {"page": f"static/plugins/{self.name}/{self.module.name}"}
+            query |= {"version": self.version} if self.version else {}
+            return f"{FRAME_MODULE}?{urlencode(query, safe='/')}"
         # Modules import each other by relative addresses, so a new version reloads all of them.
         folder = f"{VERSION_MARK}{self.version}/" if self.version else ""
         return f"static/plugins/{self.name}/{folder}{self.module.name}"
@@ -177,7 +192,7 @@ class LoadedPlugin:
         return path.startswith(f"{self.module.stem}.") and "/" not in path
 
     def has_module_file(self) -> bool:
-        """Whether the file of the ES module exists."""
+        """Whether the file of the ES module, or of the page, exists."""
         return bool(self.folder and self.module and (self.folder / self.module).is_file())
 
     def implements(self, hook: str) -> bool:

@@ -27,7 +27,12 @@ from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
 from tbcore.server.gate import PROBES, SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
-from tbcore.server.headers import SafeHeaders, content_security_policy
+from tbcore.server.headers import (
+    POLICY_KEY,
+    SafeHeaders,
+    content_security_policy,
+    page_policy,
+)
 from tbcore.server.health import healthz, metrics, readyz
 from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
@@ -258,6 +263,9 @@ class App:
             if served_plugin and not served_plugin.mounted.error:
                 plugin = served_plugin.mounted.plugin
                 folder = plugin.static_folder if plugin.serves(rest) else None
+                if plugin.info and plugin.info.page:
+                    policy = page_policy(plugin.info.page_allows, self._config.embed_in)
+                    request.scope[POLICY_KEY] = policy
         if folder is None:
             return _not_found(path)
         return await self._pool.run(self._files.response, request, folder, rest)

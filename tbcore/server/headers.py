@@ -2,7 +2,8 @@
 
 The page inserts text from a log as text, never as HTML. If a bug makes it HTML, these headers
 prevent the text from running as code. They also prevent pages of other sites from reading
-responses, and from showing the page in a frame unless the user allows that.
+responses, and from showing the page in a frame unless the user allows that. The pages of plugins
+have a policy of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tbcore.server.pool import NoThreadError
 
 logger = logging.getLogger(__name__)
 
+POLICY_KEY = "tbcore.policy"
+"""Key of a scope with the policy of its response, if that is not the one of all responses."""
 INLINE_SCRIPT = re.compile(rb'<script(?: type="importmap")?>(.*?)</script>', re.S)
 
 
@@ -35,14 +38,33 @@ def content_security_policy(index_page: bytes, embed_in: Sequence[str] = ()) -> 
         f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
         for content in INLINE_SCRIPT.findall(index_page)
     )
-    frames = " ".join(["'self'", *embed_in])
-    policy = (
-        f"default-src 'none'; script-src 'self'{hashes}; style-src 'self'; "
-        "img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; "
-        "worker-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
-        f"frame-ancestors {frames}"
+    return _policy(
+        f"script-src 'self'{hashes}; style-src 'self'; img-src 'self' blob: data:; "
+        "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; font-src 'self'; "
+        "frame-src 'self'",
+        embed_in,
     )
-    return policy.encode()
+
+
+def page_policy(allows: Sequence[str], embed_in: Sequence[str]) -> bytes:
+    """The policy of a plugin's page and of all files in its folder, among them its workers.
+
+    `allows` is `PluginInfo.page_allows`. The page's frame is inside the page of the core, so the
+    pages that may frame that one, `embed_in`, must be allowed here, too.
+    """
+    evaluated = " 'unsafe-eval'" if "eval" in allows else ""
+    return _policy(
+        f"script-src 'self' 'wasm-unsafe-eval'{evaluated}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' blob: data:; media-src 'self' blob: data:; font-src 'self' blob: data:; "
+        "connect-src 'self'; worker-src 'self' blob:",
+        embed_in,
+    )
+
+
+def _policy(sources: str, embed_in: Sequence[str]) -> bytes:
+    frames = " ".join(["'self'", *embed_in])
+    rest = f"base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
+    return f"default-src 'none'; {sources}; {rest}".encode()
 
 
 def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
@@ -76,7 +98,8 @@ class SafeHeaders:
             nonlocal is_started
             if message["type"] == "http.response.start":
                 is_started = True
-                message["headers"] = self._complete(message["headers"])
+                policy = scope.get(POLICY_KEY) or self._policy()
+                message["headers"] = _complete(message["headers"], policy)
             elif is_head:
                 message["body"] = b""
             await send(message)
@@ -103,14 +126,15 @@ class SafeHeaders:
         path: str = scope["path"]
         return path.removeprefix(self._prefix)
 
-    def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """The headers of a response, with all safety headers and, by default, `no-cache`."""
-        safety = safety_headers(self._policy())
-        names = {name for name, _ in safety}
-        complete = [(name, value) for name, value in headers if name not in names] + safety
-        if not any(name == b"cache-control" for name, _ in headers):
-            complete.append((b"cache-control", b"no-cache"))
-        return complete
+
+def _complete(headers: list[tuple[bytes, bytes]], policy: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of a response, with all safety headers and, by default, `no-cache`."""
+    safety = safety_headers(policy)
+    names = {name for name, _ in safety}
+    complete = [(name, value) for name, value in headers if name not in names] + safety
+    if not any(name == b"cache-control" for name, _ in headers):
+        complete.append((b"cache-control", b"no-cache"))
+    return complete
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Static files: the page of the core and the ES modules of plugins, served from disk.
+"""Static files: the page of the core, and the ES modules and pages of plugins, served from disk.
 
 JavaScript and styles are sent without comments, which are a quarter of the page's size. Lines are
 emptied, not removed, so that line numbers in errors stay right.

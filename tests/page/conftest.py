@@ -195,14 +195,18 @@ class Profile:
             page.set_viewport_size(viewport)
         if color_scheme:
             page.emulate_media(color_scheme=color_scheme)
-        self._hosts.add(urlsplit(address).netloc)
+        self.allow(address)
         page.goto(f"{address}/{hash}")
         return page
+
+    def allow(self, address: str) -> None:
+        """Lets `check` pass with requests to the server of this address."""
+        self._hosts.add(urlsplit(address).netloc)
 
     def check(self, *servers: str) -> None:
         """Fails if there was a console error, an uncaught error or a request to another server.
 
-        The profile's own servers are those that `open` opened, and `servers`.
+        The profile's own servers are those that `open` opened or `allow` named, and `servers`.
         """
         hosts = {*self._hosts, *(urlsplit(server).netloc for server in servers)}
         foreign = [url for url in self.requested_urls if urlsplit(url).netloc not in (*hosts, "")]

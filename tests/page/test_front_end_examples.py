@@ -14,7 +14,7 @@ from tbcore_testing.demo import write_demo
 pytestmark = pytest.mark.browser
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
-BLOCK = re.compile(r"^```\w+ file=plugins/(\w+)\.(py|js)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```\w+ file=plugins/([\w/]+)\.(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Example(NamedTuple):
@@ -34,7 +34,7 @@ def examples() -> list[Example]:
             f"line_{text.count(chr(10), 0, match.start(3)) + 1}", match[3], server_sides[match[1]]
         )
         for match in BLOCK.finditer(text)
-        if match[2] == "js"
+        if match[2] == "js" and match[1] in server_sides
     ]
 
 
@@ -49,6 +49,11 @@ def server(serve_for_module: Callable[..., Any], tmp_path_factory: Any) -> Any:
     for name, module, server_side in EXAMPLES:
         (folder / "plugins" / f"{name}.js").write_text(module, encoding="utf-8")
         (folder / "plugins" / f"{name}.py").write_text(server_side, encoding="utf-8")
+    for path, suffix, content in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        if path.startswith("board/"):
+            file = folder / "plugins" / f"{path}.{suffix}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
     write_demo(folder / "logs")
     return serve_for_module(folder / "logs", "--plugins_dir", str(folder / "plugins"), plugins=[])
 
@@ -72,13 +77,32 @@ def test_the_example_is_rendered(example: Example, server: Any, new_profile: Any
     profile.check(server.url)
 
 
+def test_the_example_of_a_page_is_shown(server: Any, new_profile: Any) -> None:
+    """Its runs and tags, its setting in the address, and its key."""
+    profile = new_profile()
+    page = profile.open(server.url, "#board&board.part=loss")
+    frame = page.wait_for_selector(".plugin iframe").content_frame()
+    frame.get_by_text("loss").first.wait_for()
+    box = frame.get_by_label("Part of a tag")
+    assert box.input_value() == "loss"
+    page.keyboard.press("f")
+    page.keyboard.press("End")
+    page.keyboard.type("es")
+    page.wait_for_function("() => location.hash === '#board&board.part=losses'")
+    frame.wait_for_function("() => !document.querySelector('ul').textContent.includes('loss')")
+    profile.check(server.url)
+
+
 def test_each_module_of_the_page_has_an_example_that_uses_it() -> None:
     """The section of a module begins with a table of its names."""
     text = PAGE.read_text(encoding="utf-8")
     modules = {path.name for path in PAGE.parents[1].glob("tbcore/web/*.js")} - {"host.js"}
-    sections = dict(re.findall(r"^## tbcore/([\w-]+\.js)\n(.*?)(?=^## )", text, re.M | re.S))
+    sections = dict(re.findall(r"^## tbcore/([\w-]+\.js)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
     assert set(sections) == modules
     for module, section in sections.items():
         assert section.startswith("\n| name | what it is |\n"), module
         codes = [code for _, kind, code in BLOCK.findall(section) if kind == "js"]
-        assert any(f'from "tbcore/{module}"' in code for code in codes), module
+        if module == "frame.js":  # whose example is the page in the section before
+            assert any(f'from "../../tbcore/{module}"' in code for *_, code in BLOCK.findall(text))
+        else:
+            assert any(f'from "tbcore/{module}"' in code for code in codes), module

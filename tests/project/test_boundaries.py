@@ -44,6 +44,7 @@ PAGE_MODULES = {
     "cards.js",
     "chart.js",
     "format.js",
+    "frame.js",
     "groups.js",
     "options.js",
     "requests.js",

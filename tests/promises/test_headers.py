@@ -70,6 +70,7 @@ def check(headers: dict[str, str], ancestors: str = "'self'") -> None:
         assert "*" not in policy[kind]
     for name in ("base-uri", "form-action"):
         assert policy[name] == "'none'"
+    assert policy.get("frame-src", "'self'") == "'self'"
     assert policy["frame-ancestors"] == ancestors
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
@@ -133,3 +134,41 @@ def test_p16_a_server_with_a_secret_path_has_them_too(
         response = server.request(path, *headers)
         assert response.status == status
         check(response.headers, f"'self' {wiki}")
+
+
+PAGE_PLUGIN = """
+from tbcore import PluginInfo, hookimpl
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Page", page="static/index.html", page_allows={})
+"""
+
+
+@pytest.mark.parametrize("allows", [[], ["eval"]])
+def test_p16_the_page_of_a_plugin_has_a_policy_of_the_core(
+    start_server: Callable[..., Any], logdir: Any, tmp_path: Path, allows: list[str]
+) -> None:
+    """WebAssembly, inline styles and blob workers; eval only if it is declared and listed."""
+    folder = tmp_path / "plugins" / "shown"
+    (folder / "static").mkdir(parents=True)
+    (folder / "__init__.py").write_text(PAGE_PLUGIN.format(allows))
+    (folder / "static" / "index.html").write_text("<!doctype html>")
+    server = start_server(logdir, "--plugins_dir", str(folder.parent))
+    scripts = ["'self'", "'wasm-unsafe-eval'", *(["'unsafe-eval'"] if allows else [])]
+    for status, file in ((200, "index.html"), (404, "none.html")):
+        response = server.request(f"/static/plugins/shown/{file}")
+        assert response.status == status
+        headers = dict(response.headers)
+        policy = headers["content-security-policy"]
+        assert f"script-src {' '.join(scripts)};" in policy
+        assert "style-src 'self' 'unsafe-inline';" in policy
+        assert "worker-src 'self' blob:;" in policy
+        # Without what a page may do, it is as strict as all others.
+        for allowed in (*scripts[1:], "'unsafe-inline'"):
+            policy = policy.replace(f" {allowed}", "")
+        check(headers | {"content-security-policy": policy})
+    assert "http" not in policy
+    [listed] = [p for p in server.request("/data/plugins").json()["plugins"]
+                if p["name"] == "shown"]  # fmt: skip
+    assert listed["page_allows"] == allows

@@ -50,7 +50,13 @@ SAFETY = {
 POLICY = (
     "default-src 'none'; script-src 'self'{hash}; style-src 'self'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{eval}; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; media-src 'self' blob: data:; "
+    "font-src 'self' blob: data:; connect-src 'self'; worker-src 'self' blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
 )
 
 
@@ -509,6 +515,48 @@ def package(tmp_path: Path) -> ModuleType:
     module.__file__ = str(folder / "__init__.py")
     module.plugin_info = hookimpl(lambda: PluginInfo(title="Package"))  # type: ignore[attr-defined]
     return module
+
+
+@pytest.mark.parametrize("allows", [(), ("eval",)])
+def test_a_page_and_the_files_beside_it_have_its_policy(
+    make_client: Make, package: ModuleType, allows: tuple[str, ...]
+) -> None:
+    """Workers need it, too. All other responses, the plugin's own among them, have the core's."""
+    static = Path(str(package.__file__)).parent / "static"
+    (static / "index.html").write_text("<!doctype html>")
+    page = PluginInfo(title="Page", page="static/index.html", page_allows=allows)
+    other = ModuleType("other")
+    other.__file__ = package.__file__
+    other.plugin_info = hookimpl(lambda: PluginInfo(title="Other"))  # type: ignore[attr-defined]
+    package.plugin_info = hookimpl(lambda: page)  # type: ignore[attr-defined]
+    package.routes = hookimpl(lambda: [Route("/x", hello)])  # type: ignore[attr-defined]
+    embed_in = ("https://wiki.example.com",)
+    client = make_client({"page": package, "other": other}, embed_in=embed_in)
+
+    def policy(path: str, status: int = 200) -> str:
+        response = client.get(path)
+        assert response.status_code == status
+        [found] = response.headers.get_list("content-security-policy")
+        return found
+
+    ancestors = f"'self' {embed_in[0]}"
+    evaluated = " 'unsafe-eval'" if allows else ""
+    expected = PAGE_POLICY.format(eval=evaluated, ancestors=ancestors)
+    assert policy("static/plugins/page/index.html") == expected
+    assert policy("static/plugins/page/index.js") == expected
+    assert policy("static/plugins/page/none.html", 404) == expected
+    of_the_core = policy("data/runs")
+    assert "frame-src 'self'" in of_the_core
+    assert policy("static/plugins/other/index.html") == of_the_core
+    assert policy("data/plugin/page/x") == of_the_core
+    assert policy("static/tbcore/frame.js") == of_the_core
+    assert client.get("static/plugins/page/.secret").status_code == 404
+    [tab] = [p for p in client.get("data/frontends").json()["plugins"] if p["name"] == "page"]
+    address = "static/tbcore/lib/frame/tab.js?page=static/plugins/page/index.html"
+    assert tab["module"] == address
+    assert client.get(address).status_code == 200
+    [listed] = [p for p in client.get("data/plugins").json()["plugins"] if p["name"] == "page"]
+    assert listed["page_allows"] == list(allows)
 
 
 @pytest.mark.parametrize(

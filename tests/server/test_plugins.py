@@ -685,6 +685,25 @@ def test_a_plugin_written_for_the_first_version_runs(
         ({"module": "/static/index.js"}, "inside the package"),
         ({"module": "static/.hidden/index.js"}, "inside the package"),
         ({"module": "static\\index.js"}, "inside the package"),
+        (
+            {"page": "index.html"},
+            "PluginInfo.page must be None, or a path such as 'static/index.ht",
+        ),
+        ({"page": "static/index.js"}, "PluginInfo.page must be None, or a path such as 'static/in"),
+        ({"page": "../static/index.html"}, "in a folder of its own, got '../static/index.html'"),
+        ({"page": ""}, "in a folder of its own, got ''"),
+        ({"page": 1}, "in a folder of its own, got 1"),
+        (
+            {"page": "static/index.html", "module": "static/main.js"},
+            "PluginInfo.module must be left out if there is a page, got 'static/main.js'",
+        ),
+        (
+            {"page": "static/index.html", "page_allows": ["inline"]},
+            "PluginInfo.page_allows must be a sequence of 'eval', got ['inline']",
+        ),
+        ({"page": "static/index.html", "page_allows": "eval"}, "a sequence of 'eval', got 'eval'"),
+        ({"page": "static/index.html", "page_allows": [[]]}, "a sequence of 'eval', got [[]]"),
+        ({"page_allows": ["eval"]}, "PluginInfo.page_allows must be empty without a page, got"),
     ],
 )
 def test_fields_are_checked(fields: dict[str, Any], reason: str) -> None:
@@ -712,6 +731,36 @@ def test_a_missing_es_module_is_a_warning(
 
     assert plugin.error is None
     assert "the module 'static/index.js' does not exist" in caplog.text
+
+
+def test_a_plugin_may_have_a_page_in_place_of_a_module(
+    distributions: Distributions, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The core's module shows it; with `--dev` its address has the version."""
+    source = GOOD.replace('title="Good"', 'title="Good", page="static/app/index.html"')
+    distributions.add("good", {"good": "good_plugin"}, {"good_plugin/__init__.py": source})
+
+    [plugin] = load_plugins()
+    assert "the page 'static/app/index.html' does not exist" in caplog.text
+    address = "static/tbcore/lib/frame/tab.js?page=static/plugins/good/index.html"
+    assert plugin.module_address == address
+    assert plugin.static_folder == distributions.folder / "good_plugin" / "static" / "app"
+    plugin.version = "1f"
+    assert plugin.module_address == f"{address}&version=1f"
+    plugin.error = "failed"
+    assert plugin.module_address is None
+
+
+def test_a_single_file_cannot_have_a_page(tmp_path: Path) -> None:
+    """The files of the page would be in a folder that all such plugins share."""
+    source = GOOD.replace('title="Good"', 'title="Good", page="static/index.html"')
+    (tmp_path / "good.py").write_text(source)
+
+    [plugin] = [p for p in load_plugins(folders=[str(tmp_path)]) if p.name == "good"]
+
+    assert "PluginInfo.page must be None for a plugin that is a single file; make it a package" in (
+        str(plugin.error)
+    )
 
 
 # Mounting ----------------------------------------------------------------------------------------
@@ -877,6 +926,7 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
         "description": "Says hello.",
         "distribution": "tbcore-good",
         "version": "2.0",
+        "page_allows": [],
         "state": "ok",
         "reason": None,
         "options": [],
@@ -909,6 +959,19 @@ def test_options_of_a_named_plugin_are_listed(distributions: Distributions) -> N
     assert not text.startswith("bad")
     assert refused.returncode == 2
     assert refused.stderr == ("tbcore: TBCORE_SET_GOOD_SIZE: 'x' is not valid; expected an int\n")
+
+
+def test_what_a_page_may_do_is_listed(distributions: Distributions) -> None:
+    """A page that declares nothing has no such line."""
+    info = 'title="Good", page="static/index.html"'
+    for name, allows in (("bad", ""), ("good", ', page_allows=["eval"]')):
+        source = GOOD.replace('title="Good"', info + allows)
+        distributions.add(f"tbcore-{name}", {name: f"{name}_plugin"}, {f"{name}_plugin.py": source})
+
+    bad, _, good = run_plugins_command(distributions.folder).stdout.partition("good  ok")
+
+    assert "its page" not in bad
+    assert "    its page may use eval\n" in good
 
 
 def test_an_empty_list_has_the_variable_as_the_reason(distributions: Distributions) -> None:

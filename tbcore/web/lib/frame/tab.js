@@ -1,0 +1,97 @@
+/**
+ * The tab of a plugin with a page of its own: a frame with the page, which gets the host by the
+ * messages of `tbcore/frame.js`. The address of this module has the page's own as `page`.
+ *
+ * Each message is `{ tbcore, args }`: what it is about, and the arguments of the function for it.
+ */
+
+/** @import { Generations, Host, Key, Run } from "../../host.js" */
+
+const PAGE = new URL(new URL(import.meta.url).searchParams.get("page") ?? "", new URL("../../../../", import.meta.url));
+
+/**
+ * What the page may do. It needs `allow-same-origin` for requests to this server. The sandbox keeps
+ * it from navigating the window, from opening other windows, and from dialogs that block everything.
+ */
+const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads";
+
+/** The values of the host that the page gets. */
+const VALUES = /** @type {const} */ (["runs", "wantedRuns", "groups", "hoveredRun", "settings", "preferences", "memory", "theme", "generations"]);
+/** Those of them that the page may set. */
+const SETTABLE = /** @type {const} */ (["hoveredRun", "settings", "preferences", "memory"]);
+/** The variables that follow the theme, without `--tb-`. */
+const COLORS = ["ground", "surface", "hover", "line", "grid", "ink", "ink-2", "ink-3", "accent", "good", "warn", "bad"];
+
+export default {
+  /** @param {Host} host */
+  async render(host) {
+    // A frame would show an error of the server as if it were the page.
+    const { ok, status } = await fetch(PAGE, { method: "HEAD", signal: host.signal });
+    if (!ok) throw new Error(`the page ${PAGE.pathname} could not be loaded: status ${status}`);
+    const frame = document.createElement("iframe");
+    frame.title = `Page of the plugin ${host.name}`;
+    frame.sandbox.value = SANDBOX;
+    frame.style.cssText = "display: block; width: 100%; height: calc(100vh - var(--tb-bar-height)); border: 0";
+
+    /** @param {string} tbcore @param {unknown[]} args */
+    const send = (tbcore, ...args) => frame.contentWindow?.postMessage({ tbcore, args }, location.origin);
+
+    /** What the page may ask for, by the name in the message. */
+    const requests = {
+      hello() {
+        const values = Object.fromEntries(VALUES.map((name) => [name, cloneable(host, name)]));
+        send("hello", host.name, values, colors(host));
+      },
+      /** @param {typeof SETTABLE[number]} member @param {[string, string]} args */
+      set: (member, ...args) => SETTABLE.includes(member) && /** @type {any} */ (host[member]).set(...args),
+      /** @param {string | string[]} names */
+      checkOnly: (names) => host.checkOnly(names),
+      /** Sets the keyboard shortcuts of the page. @param {(Key & { acts: boolean })[]} keys */
+      keys: (keys) => host.keys(keys.map(({ key, label, acts }) => ({ key, label, ...(acts && { act: () => send("key", key) }) }))),
+      /** Does what the shell does for a key that was pressed in the page. @param {string} key */
+      key: (key) => host.element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true })),
+      /** Shows an error in place of the page. @param {string} name @param {string} message @param {string} stack */
+      showError: (name, message, stack) => host.showError(errorOf(name, message, stack)),
+      /** Shows an error above the page. @param {string} name @param {string} message @param {string} stack */
+      error: (name, message, stack) => reportError(errorOf(name, message, stack)),
+    };
+
+    /** @param {MessageEvent} event */
+    const onMessage = ({ source, origin, data }) => {
+      if (source !== frame.contentWindow || origin !== location.origin) return;
+      const request = Object.hasOwn(requests, data?.tbcore) && requests[/** @type {keyof typeof requests} */ (data.tbcore)];
+      if (request) /** @type {(...args: unknown[]) => void} */ (request)(...data.args);
+    };
+    window.addEventListener("message", onMessage, { signal: host.signal });
+    for (const name of VALUES) {
+      host[name].subscribe(() => send("change", name, cloneable(host, name), name === "theme" ? colors(host) : {}));
+    }
+
+    frame.src = PAGE.href;
+    const loaded = new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
+    host.element.append(frame);
+    await loaded;
+  },
+};
+
+/**
+ * A value of the host in a form that messages can have. Of the generations, `of` becomes a map with
+ * the wanted runs.
+ * @param {Host} host @param {typeof VALUES[number]} name
+ */
+function cloneable(host, name) {
+  if (name !== "generations") return host[name].value;
+  const { all, lists, of } = host.generations.value;
+  return { all, lists, of: new Map(host.wantedRuns.value.map((run) => [run.name, of(run.name)])) };
+}
+
+/** The values of the variables that follow the theme. @param {Host} host */
+function colors(host) {
+  const style = getComputedStyle(host.element);
+  return Object.fromEntries(COLORS.map((name) => [`--tb-${name}`, style.getPropertyValue(`--tb-${name}`)]));
+}
+
+/** An error of the page. The shell takes those for errors of the tab that have this module in their stack. @param {string} name @param {string} message @param {string} stack */
+function errorOf(name, message, stack) {
+  return Object.assign(new Error(message), { name, stack: `${stack}\n    at ${import.meta.url}` });
+}
