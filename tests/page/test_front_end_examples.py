@@ -86,6 +86,7 @@ def test_the_example_of_a_page_is_shown(server: Any, new_profile: Any) -> None:
     box = frame.get_by_label("Part of a tag")
     assert box.input_value() == "loss"
     page.keyboard.press("f")
+    frame.wait_for_function("() => document.hasFocus() && document.activeElement.type === 'search'")
     page.keyboard.press("End")
     page.keyboard.type("es")
     page.wait_for_function("() => location.hash === '#board&board.part=losses'")

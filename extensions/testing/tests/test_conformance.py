@@ -493,3 +493,43 @@ def test_the_options_exist_for_the_suite_alone(tmp_path: Path) -> None:
         check=True,
         timeout=TIMEOUT_SECONDS,
     )
+
+
+PAGE = """<!doctype html>
+<title>Page</title>
+<body style="background: var(--tb-ground); color: var(--tb-ink)">
+<ul></ul>
+<script type="module" src="index.js"></script>
+"""
+PAGE_SCRIPT = """
+import { connect } from "../../tbcore/frame.js";
+
+const host = await connect();
+host.runs.subscribe((runs) => {
+  const items = runs.map(({ name }) => Object.assign(document.createElement("li"), { SET: name }));
+  document.querySelector("ul").replaceChildren("runs", ...items);
+  if ("SET" === "innerHTML") document.body.append(document.createElement("button"));
+});
+"""
+
+
+@pytest.mark.browser
+def test_the_page_of_a_plugin_is_checked_like_a_module(tmp_path: Path) -> None:
+    """What it draws is in its frame."""
+    pytest.importorskip("playwright")
+    folders = {}
+    for name, member in (("good", "textContent"), ("bad", "innerHTML")):
+        script = PAGE_SCRIPT.replace("SET", member)
+        folders[name] = write_plugin(tmp_path / "plugins", name, module=script)
+        package = folders[name] / f"tbcore_{name}"
+        code = (package / "__init__.py").read_text(encoding="utf-8")
+        code = code.replace("module='static/index.js'", "page='static/index.html'")
+        (package / "__init__.py").write_text(code, encoding="utf-8")
+        (package / "static" / "index.html").write_text(PAGE, encoding="utf-8")
+
+    chosen = "test_it_loads or tab_renders or names_are_shown or ends_its or elements or labels"
+    found = outcomes(run_suite(list(folders.values()), tmp_path / "cwd", "-k", chosen))
+
+    assert set(found[str(folders["good"])]) == {"PASSED"}
+    failed = {"test_names_are_shown_as_text", "test_the_controls_have_labels"}
+    assert found[str(folders["bad"])]["FAILED"] == failed

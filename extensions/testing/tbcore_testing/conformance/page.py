@@ -118,7 +118,12 @@ class Tab:
     def unlabelled_controls(self) -> list[str]:
         """The HTML of each control in the tab that has no name for screen readers."""
         session = self._context.new_cdp_session(self.page)
-        nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+        tree = session.send("Page.getFrameTree")["frameTree"]
+        nodes = []
+        # The page, and that of the plugin, if it has one.
+        for frame in (tree, *tree.get("childFrames", ())):
+            of_frame = {"frameId": frame["frame"]["id"]}
+            nodes += session.send("Accessibility.getFullAXTree", of_frame)["nodes"]
         found = []
         for node in nodes:
             if node.get("ignored") or node.get("role", {}).get("value") not in CONTROLS:
@@ -127,13 +132,16 @@ class Tab:
                 continue
             backend = {"backendNodeId": node["backendDOMNodeId"]}
             object_id = session.send("DOM.resolveNode", backend)["object"]["objectId"]
-            # Only elements of the tab are in a shadow root; the shell's controls get "".
+            # Only elements of the tab are in a shadow root or a frame; the shell's controls get "".
             html = session.send(
                 "Runtime.callFunctionOn",
                 {
                     "objectId": object_id,
-                    "functionDeclaration": "function () { return this.getRootNode() instanceof "
-                    "ShadowRoot ? this.outerHTML.slice(0, 160) : '' }",
+                    "functionDeclaration": """function () {
+                      const isOfTab = this.ownerDocument !== top.document ||
+                        this.getRootNode() instanceof ShadowRoot;
+                      return isOfTab ? this.outerHTML.slice(0, 160) : "";
+                    }""",
                     "returnByValue": True,
                 },
             )["result"]["value"]

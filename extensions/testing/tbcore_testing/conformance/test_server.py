@@ -46,9 +46,10 @@ def test_it_loads(subject: Subject) -> None:
             f"the plugin does not load; see `tbcore plugins`: {subject.error}", pytrace=False
         )
     info = subject.plugin.info
-    if info and info.module and not subject.plugin.has_module_file():
+    if info and subject.plugin.module and not subject.plugin.has_module_file():
         pytest.fail(
-            f"PluginInfo.module is {info.module!r}, but {subject.plugin.folder} has no such file; "
+            f"PluginInfo.{'page' if info.page else 'module'} is {info.page or info.module!r}, but "
+            f"{subject.plugin.folder} has no such file; "
             "add it, or set module=None for a plugin without a tab",
             pytrace=False,
         )

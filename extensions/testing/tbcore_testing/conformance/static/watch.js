@@ -145,7 +145,12 @@
   };
 
   const pluginElement = (name) => document.querySelector(`.plugin[data-plugin="${CSS.escape(name)}"]`);
-  const content = (name) => pluginElement(name)?.shadowRoot?.querySelector(".tb-plugin");
+  // That of a plugin with a page of its own is in the page's frame.
+  const content = (name) => {
+    const element = pluginElement(name)?.shadowRoot?.querySelector(".tb-plugin");
+    const frame = element?.querySelector(":scope > iframe");
+    return frame ? frame.contentDocument?.body : element;
+  };
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
   globalThis.watch = {
