@@ -242,6 +242,21 @@ def test_what_a_page_may_do(
     assert foreign.paths == []
 
 
+def test_the_plugins_page_lists_what_a_page_may_do(server: Any, profile: Any) -> None:
+    page = profile.open(server.url, "#plugins")
+    card = page.locator("[data-plugin=evaluating].plugin-state")
+    card.get_by_text("Its page may use eval.").wait_for()
+    assert page.get_by_text("Its page may use").count() == 1
+
+
+def test_the_first_button_leads_into_the_page(server: Any, profile: Any) -> None:
+    """The one that skips the tabs and the run list."""
+    page = profile.open(server.url, "#board")
+    frame = frame_of(page)
+    page.get_by_role("button", name="Skip to charts").press("Enter")
+    frame.wait_for_function("() => document.hasFocus()")
+
+
 def test_a_page_cannot_take_its_frame_to_another_host(
     server: Any, profile: Any, foreign: Any
 ) -> None:

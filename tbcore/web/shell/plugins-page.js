@@ -30,6 +30,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {string} distribution
  * @property {string} version
  * @property {"active" | "inactive" | "failed" | "off"} state
+ * @property {string[]} page_allows  what its page may do besides
  * @property {string | null} reason  the reason for the state, if there is one to show
  * @property {Option[]} options
  * @property {Timing[]} timings
@@ -105,6 +106,7 @@ function PluginCard({ plugin }) {
     </header>
     ${description && html`<p>${description}</p>`}
     ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${state === "off" && "Not imported: "}${reason}</p>`}
+    ${plugin.page_allows.length > 0 && html`<p>Its page may use ${plugin.page_allows.join(", ")}.</p>`}
     ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
     ${slow.length > 0 &&
     html`<h3>Running now</h3>

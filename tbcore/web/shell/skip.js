@@ -1,6 +1,6 @@
 /** What the button that skips the tabs and the run list does. Loaded when it is first used. */
 
-const FOCUSABLE = ":is([tabindex='0'], button, input, select, a[href])";
+const FOCUSABLE = ":is([tabindex='0'], button, input, select, a[href], iframe)";
 
 /** Focuses the first chart or card of the open tab; if there is none, the tab. */
 export function skipToCharts() {
