@@ -164,12 +164,16 @@ def test_cards_grow_with_the_window(open_page: Any) -> None:
     ) == 2
     assert boxes["many/00"]["width"] > 400
     assert boxes["many/00"]["height"] > 270
-    # Two rows of few cards share the window.
+    # Two rows of few cards share the window, and do not scroll.
     page = open_page("#scalars&tagQuery=-many%20-zoo", viewport={"width": 2560, "height": 1440})
     page.wait_for_function("() => tb.card('single_2/x')?.querySelector('canvas')")
     boxes = page.evaluate(BOXES)
     assert len({box["top"] for box in boxes.values()}) == 2
     assert min(box["height"] for box in boxes.values()) > 400
+    for height in (700, 900, 1440):
+        page.set_viewport_size({"width": 2560, "height": height})
+        page.evaluate("() => tb.frame().then(tb.frame)")
+        assert page.evaluate("() => document.documentElement.scrollHeight") <= height
 
 
 @pytest.mark.parametrize("size", [(400, 800), (1400, 900), (2560, 1440)])

@@ -915,8 +915,8 @@ def test_menus_are_as_wide_as_their_content(with_plugins: Any, profile: Any) -> 
 def test_the_layout_is_stable_while_the_page_loads(
     serve: Any, profile: Any, tmp_path: Path, height: int
 ) -> None:
-    """Bars and outlines of cards appear before the data. They do not move if a row is full."""
-    write_run(tmp_path, "train", scalars={f"loss/{part}": [1.0, 0.5] for part in "abcdef"})
+    """Bars and outlines of cards appear before the data. They do not move if two rows are full."""
+    write_run(tmp_path, "train", scalars={f"loss/{part}": [1.0, 0.5] for part in "abcdefg"})
     server = serve(tmp_path)
     page = profile.context.new_page()
     page.set_viewport_size({"width": 1400, "height": height})

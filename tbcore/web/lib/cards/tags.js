@@ -211,7 +211,7 @@ function fitCards(content) {
   set("--tb-card-least", `${100 / (numCards + 0.9)}%`);
   const { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
   set("--tb-page-columns", `${length}`);
-  set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : numCards <= 2 * length ? `min(36vh, ${80 / length}vw)` : "0px");
+  set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : numCards <= 2 * length ? `min(50vh - 155px, ${80 / length}vw)` : "0px");
 }
 
 /**
