@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -17,13 +18,11 @@ from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 class BatchReader:
     """Reads runs to their ends, and later the data added to them. For one thread at a time."""
 
-    def __init__(self, *, purge_orphaned_data: bool = True) -> None:
-        """Rows that a restart orphaned are dropped, or kept if `purge_orphaned_data` is false."""
+    def __init__(self, **options: Any) -> None:
+        """The options are those of RunData, such as `purge_orphaned_data`."""
         self._decoder = Decoder()
         self._small_files = SmallFileReader(tuning=self._decoder.tuning)
-        self._new_reader = partial(
-            RunReader, self._decoder, purge_orphaned_data=purge_orphaned_data
-        )
+        self._new_reader = partial(RunReader, self._decoder, **options)
 
     def run(self, name: str, files: Sequence[EventFile]) -> TrackedRun:
         """A new run with these files. None of them is opened yet."""

@@ -41,8 +41,17 @@ _LimitOf = Callable[[TableColumn], int | None]
 class RunData:
     """The rows of one run, to which more are added. For the loader's thread only."""
 
-    def __init__(self, *, purge_orphaned_data: bool = True, max_points: int = 0) -> None:
-        """`max_points` limits each scalar series to a sample of that size; 0 keeps all rows."""
+    def __init__(
+        self,
+        *,
+        purge_orphaned_data: bool = True,
+        purge_at_first_start: bool = False,
+        max_points: int = 0,
+    ) -> None:
+        """`purge_at_first_start` is that of RestartRule, if orphaned rows are dropped at all.
+
+        `max_points` limits each scalar series to a sample of that size; 0 keeps all rows.
+        """
         self._purge_orphaned_data = purge_orphaned_data
         self._max_points = max_points
         self._tables: list[Table] = []
@@ -55,7 +64,7 @@ class RunData:
         self._schema = EMPTY_SCHEMA
         self._next_ordinals: dict[str, int] = {}
         """The next ordinal of each tag whose columns list their ordinals."""
-        self._restarts = RestartRule()
+        self._restarts = RestartRule(purge_at_first_start=purge_at_first_start)
         self._files: list[FileRef] = []
         self.first_event_time: float | None = None
         """When the run began, in seconds since the epoch; None if that is not known yet."""

@@ -38,19 +38,12 @@ class RunReader:
     file was replaced, a new reader must read the run from its start.
     """
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        files: Sequence[EventFile],
-        *,
-        purge_orphaned_data: bool = True,
-        max_points: int = 0,
-    ) -> None:
+    def __init__(self, decoder: Decoder, files: Sequence[EventFile], **options: Any) -> None:
         """`files` are the run's files as of the last scan.
 
         The decoder's tuning applies to the reader, too. The options are those of RunData.
         """
-        self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
+        self.data = RunData(**options)
         self.bytes_read = 0
         """Number of bytes that have been read from all files."""
         self.bytes_total = 0

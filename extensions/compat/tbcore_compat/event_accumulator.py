@@ -18,7 +18,7 @@ from tbcore import Claim, Item, ScalarSeries
 from tbcore.engine import RunView, close_matches, fields, numpy_to_tensor, quoted
 from tbcore.values import Metadata, Value
 from tbcore_logs.errors import UnknownNameError
-from tbcore_logs.reading import ROOT, LazyReader, RunSnapshot, multiplexer_of
+from tbcore_logs.reading import ROOT, LazyReader, Paths, RunSnapshot, multiplexer_of
 
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ class EventAccumulator:
         Raises FileNotFoundError if the path does not exist.
         """
         if self.reader is None:
-            self.reader = LazyReader(self.path, purge_orphaned_data=self.purge_orphaned_data)
+            self.reader = reader_of(self.path, self.purge_orphaned_data)
         else:
             self.reader.refresh()
         return self.load()
@@ -319,6 +319,14 @@ class EventAccumulator:
             raise ValueError(f"there is no {what or form} in {self.path}")
         data = items[-1].read()
         return data if isinstance(data, bytes) else b""
+
+
+def reader_of(paths: Paths, purge_orphaned_data: bool) -> LazyReader:
+    """A reader that drops the orphaned rows that TensorBoard drops.
+
+    `tbcore.open` keeps those before the first START of a run.
+    """
+    return LazyReader(paths, purge_orphaned_data=purge_orphaned_data, purge_at_first_start=True)
 
 
 def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tuple[float, float]]:

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tbcore.engine import quoted
-from tbcore_compat.event_accumulator import EventAccumulator, look_up
+from tbcore_compat.event_accumulator import EventAccumulator, look_up, reader_of
 from tbcore_logs.reading import ROOT, LazyReader
 
 logger = logging.getLogger("tbcore.compat")
@@ -76,7 +76,7 @@ class EventMultiplexer:
         if path in self._readers:
             self._readers[path].refresh()
         else:
-            self._readers[path] = LazyReader(path, purge_orphaned_data=self.purge_orphaned_data)
+            self._readers[path] = reader_of(path, self.purge_orphaned_data)
         reader = self._readers[path]
         if self._reload_called:
             reader.snapshots(reader.sizes)

@@ -22,6 +22,7 @@ from tbcore_compat.event_accumulator import (
     SCALARS,
     TENSORS,
     EventAccumulator,
+    reader_of,
 )
 from tbcore_compat.frames import EXTRA_COLUMNS, Block, frame_of
 from tbcore_compat.histograms import (
@@ -216,7 +217,7 @@ def _reader_of_files(path: str) -> LazyReader | None:
     files = [file for file in files if os.path.isfile(file)]
     if not files:
         return None
-    reader = LazyReader({file: file for file in files})
+    reader = reader_of({file: file for file in files}, purge_orphaned_data=True)
     reader.snapshots(files)  # Reads them together.
     return reader
 

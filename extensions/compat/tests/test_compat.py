@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tbcore
 from tbcore.values import HistogramValue
-from tbcore_compat import EventAccumulator, EventMultiplexer, event_accumulator
+from tbcore_compat import EventAccumulator, EventMultiplexer, SummaryReader, event_accumulator
 from tbcore_testing import EventFileWriter, write_run
 from tbcore_testing.graphs import Node, graph_def
 from tbcore_testing.summaries import metadata_only, png, scalar, tensor, wav
@@ -186,6 +187,34 @@ def test_orphaned_points_are_kept_on_demand(tmp_path: Path) -> None:
 
     assert steps(True) == [0, 1, 2]
     assert steps(False) == [0, 1, 2, 3, 2]
+
+
+@pytest.mark.parametrize("opened", ["file", "directory", "run", "runs", "tbparse"])
+@pytest.mark.parametrize("start", [0, 2, 9])
+def test_every_start_orphans_rows(tmp_path: Path, opened: str, start: int) -> None:
+    """Also the first one in the only file, as in TensorBoard; `tbcore.open` keeps those rows."""
+    run = tmp_path / "a"
+    losses = {"loss": [(step, 1.0) for step in range(4)]}
+    file = write_run(
+        tmp_path, "a", scalars=losses, histograms={"h": [[1.0]] * 4}, filename="tfevents"
+    )
+    write_run(tmp_path, "a", scalars={"loss": [(4, 2.0)]}, filename="tfevents", restart_at=start)
+    kept = [step for step in range(4) if step < start]
+
+    if opened == "tbparse":
+        frame = SummaryReader(str(tmp_path)).scalars
+        assert frame["step"].tolist() == [*kept, 4]
+    elif opened in ("file", "directory"):
+        accumulator = accumulated(file if opened == "file" else run)
+        assert [event.step for event in accumulator.Scalars("loss")] == [*kept, 4]
+        assert len(accumulator.Histograms("h")) == len(kept)
+    else:
+        multiplexer = EventMultiplexer({"a": str(run)} if opened == "run" else {})
+        if opened == "runs":
+            multiplexer.AddRunsFromDirectory(str(tmp_path))
+        events = multiplexer.Reload().Scalars("a", "loss")
+        assert [event.step for event in events] == [*kept, 4]
+    assert tbcore.open(tmp_path)["a"]["loss"].step.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_unknown_names_are_key_errors(tmp_path: Path) -> None:

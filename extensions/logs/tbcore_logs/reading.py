@@ -88,15 +88,18 @@ class _Problems:
 class LazyReader(_Problems):
     """The runs below some paths. Its methods may be called on any thread."""
 
-    def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
-        """Scans the directories. Raises FileNotFoundError or ValueError; see `tbcore.open`."""
+    def __init__(self, paths: Paths, **options: Any) -> None:
+        """Scans the directories. Raises FileNotFoundError or ValueError; see `tbcore.open`.
+
+        The options are those of BatchReader, such as `purge_orphaned_data`.
+        """
         super().__init__()
         specs, self._files = _specs_and_files(paths)
         self.directories = [spec.path for spec in specs]
         """The directories that contain all files."""
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
         self._logdir = Logdir(specs)
-        self._reader = BatchReader(purge_orphaned_data=purge_orphaned_data)
+        self._reader = BatchReader(**options)
         self._lock = threading.RLock()
         self._runs: dict[str, TrackedRun] = {}
         """Never changed, but replaced by a new dict, since another thread may be iterating. The
