@@ -80,6 +80,42 @@ def test_a_name_with_a_comma_is_written_in_quotes(tmp_path: Path) -> None:
     assert lines("ls", tmp_path, "--columns", '"x,y:last"')[0][-1] == "x,y:last"
 
 
+HYDRA = ("lr=0.1,seed=1", "lr=0.1,seed=2", "lr=0.1", "seed=1", "a*b", "aXb", '"q","r"', "-dash")
+
+
+@pytest.mark.parametrize("name", HYDRA)
+def test_each_run_and_each_tag_can_be_selected_by_its_name_alone(tmp_path: Path, name: str) -> None:
+    """As sweeps name them: a value that is a name is not split at its commas."""
+    for run in HYDRA:
+        write_run(tmp_path / "runs", run, scalars={"loss": [1.0]})
+    write_run(tmp_path / "tags", scalars={tag: [1.0] for tag in HYDRA})
+    given = {"runs": [tmp_path / "runs", f"--runs={name}"], "tags": [tmp_path / "tags"]}
+    given["tags"].append(f"--tags={name}")
+
+    printed = [json.loads(line) for line in piped("tail", *given["runs"], "--json").stdout.split()]
+    assert [row["run"] for row in printed] == [name]
+    [row] = json.loads(piped("ls", *given["runs"], "--json").stdout)
+    assert row["run"] == name
+    [row] = map(json.loads, piped("tail", *given["tags"], "--json").stdout.splitlines())
+    assert row.keys() == {"run", "step", "wall_time", name}
+    [row] = json.loads(piped("tags", *given["tags"], "--json").stdout)
+    assert row["tag"] == name
+    for option, column in (("runs", "run"), ("tags", "tag")):
+        [row] = map(
+            json.loads, piped("export", *given[option], "--json", "-o", "-").stdout.splitlines()
+        )
+        assert row[column] == name
+        report = piped("report", *given[option])
+        assert (report.returncode, report.stderr) == (0, "")
+        assert "1 run" in report.stdout
+
+
+def test_a_value_that_is_no_name_is_split_at_its_commas(logdir: Path) -> None:
+    found = lines("ls", logdir, "--runs", "exp/lr1,exp/lr0")[1:]
+    assert [row[1] for row in found] == ["exp/lr0", "exp/lr1"]
+    assert piped("ls", logdir, "--runs", "exp/lr1,lost").stderr.startswith("tbcore: no run 'lost'")
+
+
 def test_a_chart_is_drawn_to_a_file(logdir: Path, tmp_path: Path) -> None:
     path = tmp_path / "loss.svg"
     result = piped("show", logdir, "exp/lr0", "loss", "-o", path)

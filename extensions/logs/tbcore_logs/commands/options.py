@@ -40,21 +40,27 @@ class LogCommand(Command):
             return super().invoke(ctx)
 
 
+def split_names(text: str) -> list[str]:
+    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV."""
+    names = text.split(",")
+    with suppress(csv.Error):  # A text with quotes may still be a name.
+        if '"' in text:
+            names = next(csv.reader([text], strict=True))
+    return [name for name in names if name]
+
+
+def _with_names(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> list[str] | None:
+    """The values of an option, which `split_names` splits later; None if there are no names."""
+    return [text for text in texts if split_names(text)] or None
+
+
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
-    """The comma-separated names in the values of an option; None if there are none.
-
-    A name in double quotes may have commas, as in CSV.
-    """
-    return [name for text in texts for name in _names(text) if name] or None
-
-
-def _names(text: str) -> list[str]:
-    with suppress(csv.Error):  # A text with quotes may still be a name.
-        if '"' in text:
-            return next(csv.reader([text], strict=True))
-    return text.split(",")
+    """The names in the values of an option; None if there are none."""
+    return [name for text in texts for name in split_names(text)] or None
 
 
 def count(text: str) -> int:
@@ -91,9 +97,11 @@ class _MaxBytesOption(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
 
-def names_option(option: str, text: str, complete: offers.Complete) -> Callable[[Any], Any]:
+def names_option(
+    option: str, text: str, complete: offers.Complete, callback: Any = _with_names
+) -> Callable[[Any], Any]:
     return click.option(
-        option, metavar="NAME,...", multiple=True, callback=_split, shell_complete=complete,
+        option, metavar="NAME,...", multiple=True, callback=callback, shell_complete=complete,
         help=text,
     )  # fmt: skip
 
@@ -129,7 +137,8 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     command = click.option("--sort", metavar="NAME", shell_complete=offers.sort, help=sort)(
         reverse(command)
     )
-    columns: Callable[..., int] = names_option("--columns", values, offers.columns)(command)
+    option = names_option("--columns", values, offers.columns, _split)
+    columns: Callable[..., int] = option(command)
     return columns
 
 

@@ -18,6 +18,7 @@ import click
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
 from tbcore.engine import one_line, parse, quoted, warn, warnings_printed
 from tbcore_logs.commands.offers import default_logdir
+from tbcore_logs.commands.options import split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -42,10 +43,10 @@ class LogSelection(NamedTuple):
 
     logdir: str | None
     runs: list[str] | None = None
-    """Names and patterns; None for all runs."""
+    """Values with names and patterns; None for all runs."""
     where: str | None = None
     tags: list[str] | None = None
-    """Names and patterns; None for all tags."""
+    """Values with names and patterns; None for all tags."""
 
     def opened(self) -> tuple[Logs, list[str]]:
         """The logs, and the names of the runs. Raises ClickException if there are none."""
@@ -68,7 +69,7 @@ class LogSelection(NamedTuple):
         """
         try:
             query = None if self.where is None else parse(self.where)
-            found = matching(self.runs, logs, "run")
+            found = _selected(self.runs, logs, "run")
             if query is None:
                 return found
             read(logs, logs)
@@ -90,9 +91,24 @@ class LogSelection(NamedTuple):
             return f"; did you mean {quoted(query)}, which finds {len(found):,}?" if found else ""
         return ""
 
-    def tags_of(self, known: Iterable[str]) -> list[str]:
-        """The selected tags among those of a run, which need not have all of them."""
-        return matching(self.tags, known, None)
+    def tags_of(self, known: Iterable[str], *, need_all: bool = False) -> list[str]:
+        """The selected tags among those that are known.
+
+        With `need_all`, raises UnknownNameError if one is not known. A run need not have all.
+        """
+        return _selected(self.tags, known, "tag" if need_all else None)
+
+
+def _selected(texts: list[str] | None, known: Iterable[str], what: str | None) -> list[str]:
+    """The known names that the values of an option select; see `matching`.
+
+    A value that is a known name is that name, and not split at its commas.
+    """
+    known = dict.fromkeys(known)
+    if texts is None:
+        return list(known)
+    names = [name for text in texts for name in ([text] if text in known else split_names(text))]
+    return matching(names, known, what)
 
 
 def _with_signs(query: str) -> str:

@@ -22,7 +22,6 @@ from tbcore import DataError, NotFoundError
 from tbcore.engine import warn
 from tbcore_logs import Logs, Run
 from tbcore_logs.forms import AUDIO, IMAGE
-from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import (
     ITEMS_OF,
     LogSelection,
@@ -96,7 +95,7 @@ class _Source(NamedTuple):
 
     def check(self) -> None:
         """Raises UnknownNameError for a tag that no run has. Call it when all runs are read."""
-        matching(self.selection.tags, self.known_tags, "tag")
+        self.selection.tags_of(self.known_tags, need_all=True)
 
 
 # -- rows --------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.offers import default_logdir
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.groups import Band, Groups, band_of
-from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
     Column,
@@ -85,7 +84,7 @@ def report(
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)
     tags = [tag for tag, _ in num_runs.most_common(_NUM_DEFAULT_TAGS)]
     if selection.tags is not None:
-        tags = matching(selection.tags, num_runs, "tag")
+        tags = selection.tags_of(num_runs, need_all=True)
     if columns is None:
         runs = _with_any(found, tags)
         chosen = [*([] if by else _differing(runs)), *(_values(runs, tag, at) for tag in tags)]

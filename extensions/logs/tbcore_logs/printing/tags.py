@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_count
 
@@ -22,7 +21,7 @@ def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) 
                 row[3] += tag.count
                 if tag.last_step is not None:
                     row[4] = tag.last_step if row[4] is None else max(row[4], tag.last_step)
-    chosen = set(matching(selection.tags, dict.fromkeys(name for name, _ in rows), "tag"))
+    chosen = set(selection.tags_of((name for name, _ in rows), need_all=True))
     found = [row for row in rows.values() if row[0] in chosen]
     if rows and not found:
         raise click.ClickException(f"none of {len(rows):,} tags matches")

@@ -18,7 +18,6 @@ import numpy as np
 from tbcore.engine import one_line, warn
 from tbcore_logs import Run
 from tbcore_logs.drawings import time_of
-from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.json_output import FirstLines, json_line, max_bytes
 from tbcore_logs.printing.output import (
@@ -69,7 +68,7 @@ def tail(
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     printer = _Printer(columns, as_json, shows_run=is_chosen)
-    printer.add_tags(matching(selection.tags, known, "tag"))
+    printer.add_tags(selection.tags_of(known, need_all=True))
     readers = {name: _LineReader(selection, total) for name in names}
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
     lines.sort(key=lambda named: named[1][0]["wall_time"])
