@@ -346,7 +346,7 @@ def test_a_lost_file_of_many_runs_is_one_line(
     path.unlink()
     line = f"a segment of the index is gone: {path}; it has data of 50 runs"
 
-    for command in (["ls"], ["ls", "--tags"], ["export", "-o", "-"], ["report"]):
+    for command in (["ls"], ["tags"], ["export", "-o", "-"], ["report"]):
         done = piped(command[0], str(index), *command[1:])
         if table == "series" or (table, command) in (("points", ["export", "-o", "-"]),):
             assert done.returncode == 3

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -186,3 +188,12 @@ def _tags_of(logdir: str, run: str) -> Iterable[str]:
 
 Complete = Callable[[click.Context, click.Parameter, str], Offers]
 """The type of `shell_complete` of parameters."""
+
+
+def split_names(text: str) -> list[str]:
+    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV."""
+    names = text.split(",")
+    with suppress(csv.Error):  # A text with quotes may still be a name.
+        if '"' in text:
+            names = next(csv.reader([text], strict=True))
+    return [name for name in names if name]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import click
@@ -40,27 +38,18 @@ class LogCommand(Command):
             return super().invoke(ctx)
 
 
-def split_names(text: str) -> list[str]:
-    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV."""
-    names = text.split(",")
-    with suppress(csv.Error):  # A text with quotes may still be a name.
-        if '"' in text:
-            names = next(csv.reader([text], strict=True))
-    return [name for name in names if name]
-
-
 def _with_names(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
     """The values of an option, which `split_names` splits later; None if there are no names."""
-    return [text for text in texts if split_names(text)] or None
+    return [text for text in texts if offers.split_names(text)] or None
 
 
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
     """The names in the values of an option; None if there are none."""
-    return [name for text in texts for name in split_names(text)] or None
+    return [name for text in texts for name in offers.split_names(text)] or None
 
 
 def count(text: str) -> int:

@@ -17,8 +17,7 @@ import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
 from tbcore.engine import one_line, parse, quoted, warn, warnings_printed
-from tbcore_logs.commands.offers import default_logdir
-from tbcore_logs.commands.options import split_names
+from tbcore_logs.commands.offers import default_logdir, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
