@@ -42,7 +42,7 @@ class RestartRule:
     """Finds the restarts of one run. Its methods are called in the order of the files' items."""
 
     def __init__(self, *, purge_at_first_start: bool = False) -> None:
-        """With `purge_at_first_start`, every START orphans rows, as in TensorBoard."""
+        """With `purge_at_first_start`, every START leaves orphaned rows, as in TensorBoard."""
         self._first_path: str | None = None
         """The lowest of the paths of files that contained an item."""
         self._version: float | None = None

@@ -191,7 +191,7 @@ def test_orphaned_points_are_kept_on_demand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("opened", ["file", "directory", "run", "runs", "tbparse"])
 @pytest.mark.parametrize("start", [0, 2, 9])
-def test_every_start_orphans_rows(tmp_path: Path, opened: str, start: int) -> None:
+def test_every_start_leaves_orphaned_rows(tmp_path: Path, opened: str, start: int) -> None:
     """Also the first one in the only file, as in TensorBoard; `tbcore.open` keeps those rows."""
     run = tmp_path / "a"
     losses = {"loss": [(step, 1.0) for step in range(4)]}
