@@ -54,8 +54,8 @@ function send(tbcore, ...args) {
 function open() {
   if (window.parent === window) return Promise.reject(new Error("this page is shown in a tab of tbcore; open it there"));
   return new Promise((resolve) => {
-    /** @type {Record<string, Value<any>> | undefined} */
-    let values;
+    /** @type {Record<string, Value<any>>} */
+    let values = {};
     const answers = {
       /** @param {string} name @param {Record<string, unknown>} current @param {Record<string, string>} colors */
       hello(name, current, colors) {
@@ -66,7 +66,7 @@ function open() {
       /** @param {string} member @param {unknown} value @param {Record<string, string>} colors */
       change(member, value, colors) {
         if (member === "theme") paint(/** @type {Theme} */ (value), colors);
-        values?.[member].change(value);
+        if (Object.hasOwn(values, member)) values[member].change(value);
       },
       /** @param {string} key */
       key: (key) => ownKeys.find((own) => own.key === key)?.act?.(new KeyboardEvent("keydown", { key })),
