@@ -250,11 +250,18 @@ _MAX_EXPANDED_SIZE = 1 << 16
 tables of empty buckets in this way."""
 
 
+_MAX_AUDIO_METADATA_BYTES = 1000
+"""Maximum length of an AudioPluginData that is parsed. A valid one is far shorter, and a million
+fields would take a second for each value."""
+
+
 def _encoding(content: bytes) -> int:
     """The field `encoding` of an AudioPluginData message; 0 if it is missing or cannot be parsed.
 
     The message has three varint fields: version (1), encoding (2), converted_to_tensor (3).
     """
+    if len(content) > _MAX_AUDIO_METADATA_BYTES:
+        return 0
     try:
         encodings = [value for value in fields(content).get(2, []) if isinstance(value, int)]
     except DecodeError:

@@ -334,6 +334,7 @@ def test_audio_whose_metadata_came_earlier() -> None:
         (b"\x0b\x0b\x10\x0b", "application/octet-stream"),
         (b"\xff\xff\xff\xff", "application/octet-stream"),
         (b"\xff" * 1_000_000, "application/octet-stream"),  # a varint that would take minutes
+        (b"\x10\x0b" * 600, "application/octet-stream"),  # too long to be one
     ],
     ids=lambda value: repr(value[:20]),
 )
