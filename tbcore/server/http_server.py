@@ -72,9 +72,9 @@ class HttpServer(uvicorn.Server):
         self._on_started = on_started
         self._parent = parent
         self.on_ended: Callable[[], object] = bool
+        """Called at the end of a server that has started."""
         self.on_abort: Callable[[], object] = bool
         """Called before the process ends at a second Ctrl-C."""
-        """Called at the end of a server that has started."""
         self._wake: Callable[[], object] = bool
         """Wakes `main_loop`, from any thread."""
         self.exit_signal: int | None = None
@@ -136,7 +136,7 @@ class HttpServer(uvicorn.Server):
             yield
             return
         before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
-        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             # The terminal was closed. `nohup` ignores the signal, so that the server goes on.
             before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self.handle_exit)
         try:
