@@ -178,9 +178,8 @@ _PREFIX = "TBCORE_"
 def _warn_about_variables(command: click.Command) -> None:
     """Prints a warning for each variable whose name is nearly that of an option."""
     known = {str(parameter.envvar).removeprefix(_PREFIX) for parameter in command.params}
-    others = {"PLUGINS", "TRACE_HOOKS"}
     given = {name.removeprefix(_PREFIX) for name in os.environ if name.startswith(_PREFIX)}
-    for name in sorted(given - known - others):
+    for name in sorted(given - known - {"PLUGINS", "TRACE_HOOKS"}):
         longer = [other for other in known if name and other.startswith(name)]
         if not name.startswith("SET_") and (close := longer or get_close_matches(name, known)):
             warn(f"no such variable {_PREFIX}{name}; did you mean {_PREFIX}{close[0]}?")

@@ -68,9 +68,10 @@ class Guard:
         if self._error is not None:
             return error_response(503, self._error)
         address = scope["path"]
+        tried = [base + (each or "/") for each in dict.fromkeys((path + slash, path))]
+        scopes = [{**scope, "root_path": base, "path": each} for each in tried]
         allowed: set[str] = set()
-        for tried, route in itertools.product(dict.fromkeys((path + slash, path)), routes):
-            scope = {**scope, "root_path": base, "path": base + (tried or "/")}
+        for scope, route in itertools.product(scopes, routes):
             outcome = attempt(_match, route, scope)
             if isinstance(outcome.error, ValueError):
                 # A parameter of the route could not be converted, for example a number with more
