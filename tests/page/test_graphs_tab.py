@@ -36,6 +36,9 @@ globalThis.graphs = {
   numJobs: 0,
   rows: () => [...(graphs.root()?.querySelectorAll('[role=treeitem]') ?? [])],
   names: () => graphs.rows().map((row) => row.title),
+  namesAt: (level) => {
+    return graphs.rows().filter((row) => row.ariaLevel === String(level)).map((row) => row.title);
+  },
   row: (name) => graphs.rows().find((row) => row.title === name),
   text: (selector) => graphs.root()?.querySelector(selector)?.innerText ?? '',
   // Moves the pointer over the drawing until the tooltip names a box.
@@ -616,13 +619,14 @@ def test_all_real_graphs_and_a_scope_in_each_can_be_opened(
                 continue
             wait_for_drawing(page)
             open_outline(page)
-            names = page.evaluate("() => graphs.names()")
+            names = page.evaluate("() => graphs.namesAt(1)")
             assert names == scope["name"][: len(names)]
             if not scopes or scopes[0] not in names:
                 continue
-            select_row(page, scopes[0])
-            page.evaluate("(name) => graphs.row(name).focus()", scopes[0])
-            page.keyboard.press("Enter")
+            if scope["name"] != scopes[:1]:  # a lone scope opens by itself
+                select_row(page, scopes[0])
+                page.evaluate("(name) => graphs.row(name).focus()", scopes[0])
+                page.keyboard.press("Enter")
             page.wait_for_function(
                 "(name) => graphs.isDrawn() && graphs.row(name).ariaExpanded === 'true'",
                 arg=scopes[0],

@@ -39,7 +39,7 @@ export function Card({ title, label = title, group, shown = title, expanded, onE
     wasExpanded.current = expanded;
     if (!expanded && !isChanged) return;
     import("./full-size.js").then(({ measureCovered, showCard }) => {
-      if (!article.current) return;
+      if (!article.current || expanded !== wasExpanded.current) return; // or it has changed since
       if (isChanged) showCard(article.current, expanded, top.current);
       else measureCovered(article.current);
     }, console.warn);
