@@ -1086,6 +1086,7 @@ def test_runs_of_a_hovered_group_are_drawn_faintly(profile: Any, seeds: Any) -> 
       const left = Math.floor((width - 2) * devicePixelRatio);
       return canvas.getContext('2d').getImageData(0, 0, left, canvas.height).data.join();
     }"""
+    page.wait_for_function(f"() => ({axis})().split(',').some(Number)")
     before = page.evaluate(axis)
     hover(page, "long", 10_000, 19_999, 0.5)
     page.wait_for_function("() => tb.label('long').includes('ppo/seed=')")

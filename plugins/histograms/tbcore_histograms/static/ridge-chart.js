@@ -66,7 +66,7 @@ export class RidgeChart {
       draw: (context, layout) => this.#draw(context, layout),
       update: () => this.#update(),
       hideTooltip: () => this.#tooltip.hide(),
-      range: () => this.#frame.layout && this.#x,
+      range: () => this.#frame.layout && (this.#view ?? this.#everything()),
       full: () => this.#everything(),
       show: (range) => this.#show(range),
       point: (point) => {

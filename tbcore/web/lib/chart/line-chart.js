@@ -145,6 +145,7 @@ export class LineChart {
   setView(view, settled = true) {
     const wasZoomed = this.isZoomed;
     this.#model.view = view;
+    this.#model.updateRanges(true); // for a gesture before the next frame
     this.#isMoving = !settled;
     this.#frame.scheduleDraw();
     if (settled) this.#updateAria();
