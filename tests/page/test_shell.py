@@ -668,6 +668,25 @@ def test_a_log_directory_that_is_gone_keeps_its_charts(
     wait_for_text(page, "No event files yet")
 
 
+def test_runs_that_go_between_two_requests_stay(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """The status still had them, the list of runs that was requested next does not."""
+    write_run(tmp_path / "logs", "a", scalars={"loss": VALUES})
+    page = profile.open(serve(tmp_path / "logs").url)
+    wait_for_curve(page, "loss", "a")
+    page.route("**/data/runs", lambda route: route.fulfill(json=[]), times=1)
+    page.evaluate(
+        """() => {
+          globalThis.emptied = false;
+          const list = document.querySelector('.tb-run').closest('aside');
+          new MutationObserver(() => (emptied ||= !document.querySelector('.tb-run')))
+            .observe(list, {childList: true, subtree: true});
+        }"""
+    )
+    write_run(tmp_path / "logs", "b", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "b")
+    assert not page.evaluate("() => emptied")
+
+
 def test_the_first_tab_stop_skips_to_the_charts(serve: Any, profile: Any, tmp_path: Path) -> None:
     """It is out of sight without the focus; a tab without cards is focused itself."""
     write_run(tmp_path / "logs", "a", scalars={"loss": VALUES})

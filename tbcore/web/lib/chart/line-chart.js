@@ -71,7 +71,7 @@ export class LineChart {
       },
       update: () => this.#pointing?.update(),
       hideTooltip: () => this.#pointing?.hideTooltip(),
-      range: () => this.#frame.layout && this.#model.x.range,
+      range: () => this.#frame.layout && this.#model.visibleRange,
       full: () => this.#model.paddedFullRange,
       show: (range, settled) => this.#changeView(range, settled),
       point: (point) => this.#point((pointing) => pointing.point(point), point !== null),
@@ -145,7 +145,6 @@ export class LineChart {
   setView(view, settled = true) {
     const wasZoomed = this.isZoomed;
     this.#model.view = view;
-    this.#model.updateRanges(true); // for a gesture before the next frame
     this.#isMoving = !settled;
     this.#frame.scheduleDraw();
     if (settled) this.#updateAria();

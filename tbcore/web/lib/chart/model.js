@@ -69,6 +69,13 @@ export class ChartModel {
     return this.fullRange && padded(this.fullRange, 0.02);
   }
 
+  /** The x range of the view, in axis coordinates; that of `x` follows in the next frame. */
+  get visibleRange() {
+    const { x } = this;
+    const view = this.view?.map((value) => toAxis(x, value));
+    return view?.every(Number.isFinite) ? /** @type {Range} */ (view) : padded(this.fullRange, 0.02);
+  }
+
   /** The smallest and largest x of all data, in units of the x axis; null without points. */
   get xExtent() {
     const { x } = this;
@@ -145,9 +152,7 @@ export class ChartModel {
 
   /** Computes the visible ranges of the axes. @param {boolean} onlyX  keeps the range of the y axis */
   updateRanges(onlyX) {
-    const { x } = this;
-    const view = this.view?.map((value) => toAxis(x, value));
-    this.#xRange = view?.every(Number.isFinite) ? /** @type {Range} */ (view) : padded(this.fullRange, 0.02);
+    this.#xRange = this.visibleRange;
     if (!onlyX) this.#yRange = this.#visibleYRange();
   }
 

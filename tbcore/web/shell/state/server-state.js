@@ -118,12 +118,15 @@ export function keepInSync(state) {
       const next = generationsOf(status);
       const hasNewData = (state.status.value = status) && isNew(status);
       const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
+      // If all runs went since the status, the page keeps them: the next status says so.
+      const isShown = hasNewData && !(lists?.[0].length === 0 && status.num_runs > 0);
       batch(() => {
         state.serverError.value = null;
+        if (!isShown) return;
         if (lists) [state.runs.value, state.frontends.value] = lists;
-        if (hasNewData) state.generations.value = next;
+        state.generations.value = next;
       });
-      if (hasNewData) requestDetails();
+      if (isShown) requestDetails();
     } catch (error) {
       failed = true;
       // A server that cannot be reached is shown by the connection's state.
