@@ -1,4 +1,4 @@
-"""Other files: files that known tools write next to event files. tbcore does not read them."""
+"""Other files: files next to event files that tbcore does not read, such as those of some tools."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _SHOWN_BY = {
     "profile": "XProf, and ui.perfetto.dev for traces in JSON",
     "projector": "TensorBoard's Projector",
     "debugger": "TensorBoard's Debugger V2",
+    "gzip": "tbcore, after gunzip",
+    "unknown": "the program that wrote them",
 }
 
 
@@ -25,7 +27,8 @@ class OtherFiles(NamedTuple):
     """Files of one kind in the log directory that tbcore does not read."""
 
     kind: str
-    """`profile`, `projector` or `debugger`."""
+    """`profile`, `projector` or `debugger`; `gzip` or `unknown` if the name is that of an event
+    file."""
     num_files: int
     example: str
     """The first of their paths."""
@@ -37,6 +40,17 @@ def kind_of(path: str) -> str | None:
     """The kind of the file at this path below the log directory; None for any other file."""
     found = _KINDS.search(path)
     return found and found.lastgroup
+
+
+def kind_of_content(head: bytes) -> str | None:
+    """The kind of a file whose first record has a damaged length; None for an event file.
+
+    The upper half of a length is zero. If no byte of it is, these bytes were never a length: damage
+    of an event file rarely changes four bytes to others that are not zero.
+    """
+    if head.startswith(b"\x1f\x8b\x08"):
+        return "gzip"
+    return None if 0 in head[4:8] else "unknown"
 
 
 def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:

@@ -26,6 +26,7 @@ from tbcore.eventfiles.framing import (
     length_at,
 )
 from tbcore.eventfiles.large_records import read_large_event
+from tbcore.eventfiles.other_files import kind_of_content
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.eventfiles.table import DecodedItem
@@ -101,6 +102,8 @@ class FileReader:
         """Damaged records, in the order found. The file's first one is also logged."""
         self.has_logged_problem = False
         """Whether the file has, or had, a damaged record."""
+        self.other_kind: str | None = None
+        """The kind of a file that has the name of an event file, but never had a record."""
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
@@ -263,7 +266,11 @@ class FileReader:
             last_bytes = bytes(decoder.buffer[begin : end.consumed])
             self._advance(first_bytes, last_bytes, end.consumed)
         if end.stop == "bad_length" and not self._is_blocked_by_bad_length:
-            self.problems.append(Damage(self.offset, "length checksum wrong"))
+            self.other_kind = None if self.offset else kind_of_content(first_bytes)
+            if self.other_kind is None:
+                self.problems.append(Damage(self.offset, "length checksum wrong"))
+            elif self.other_kind == "gzip":
+                logger.warning("%s is compressed by gzip, and is not read", one_line(self.path))
         self._is_blocked_by_bad_length = end.stop == "bad_length"
         # A piece that ends inside a record is not the last: the next one starts with that record.
         is_done = at_end or self._is_blocked_by_bad_length or end.consumed == 0
@@ -301,6 +308,7 @@ class FileReader:
         `first_bytes` are the piece's first bytes, and `last_bytes` its last decoded bytes. Both are
         copies of what was decoded, because the file may have changed since then.
         """
+        self.other_kind = None
         length = len(last_bytes)
         first, *middles = self._fingerprints or [
             _Fingerprint(0, length, masked_crc(first_bytes[:length]))

@@ -166,7 +166,7 @@ def _read_all(
         except Exception:
             yield None
         else:
-            yield None if reader.read_errors or reader.problems else reader
+            yield None if any((reader.read_errors, reader.problems, reader.other_files)) else reader
 
 
 # -- messages ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, Scan
+from tbcore.eventfiles.other_files import summed
 from tbcore.eventfiles.storage import Root
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import MAX_PROBLEMS, LoadStatus, Problems, log_lines
@@ -51,7 +52,8 @@ class Publisher:
         self._bugs_of_pass: set[str] = set()
         """The operations that failed in the current pass."""
         self._with_problems: dict[TrackedRun, None] = {}
-        """The runs that may have problems in their files. A dict, to keep their order."""
+        """The runs that may have problems in their files, or files that are not event files. A
+        dict, to keep their order."""
 
     def publish(
         self, runs: Collection[TrackedRun], *, loading: bool, ends_pass: bool = False
@@ -104,6 +106,7 @@ class Publisher:
         missing = [f"log directory does not exist: {path}" for path in self._scan.missing]
         self._problems.update([*missing, *self._lines(runs)], is_complete=not loading)
         problems = {p: at for p, at in self._problems.since.items() if p not in missing}
+        other_files = [file for run in self._with_problems for file in run.reader.other_files]
         bytes_read = sum(run.reader.bytes_read for run in runs) + self._num_stored_bytes
         bytes_total = sum(run.reader.bytes_total for run in runs) + self._num_stored_bytes
         num_requests: dict[str, int] = {}
@@ -124,7 +127,7 @@ class Publisher:
                 problems=tuple(problems)[-MAX_PROBLEMS:],
                 problems_since=tuple(problems.values())[-MAX_PROBLEMS:],
                 past_problems=tuple(self._problems.past),
-                other_files=self._scan.other_files,
+                other_files=(*self._scan.other_files, *summed(other_files)),
                 num_requests=sum(num_requests.values()),
                 num_requests_per_scan=sum(root.num_requests_of_listing for root in self.paced),
             )
@@ -163,7 +166,7 @@ class Publisher:
         Damage in files has been logged when it was found.
         """
         reader = run.reader
-        if reader.problems or reader.read_errors:
+        if reader.problems or reader.read_errors or reader.other_files:
             self._with_problems[run] = None
         log_lines(logging.WARNING, reader.read_errors)
         reader.read_errors = []

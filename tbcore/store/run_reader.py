@@ -100,6 +100,11 @@ class RunReader:
         return [*self.problems, *unread]
 
     @property
+    def other_files(self) -> list[tuple[str, str]]:
+        """Kind and path of each file that has the name of an event file, but is none."""
+        return [(f.reader.other_kind, p) for p, f in self._files.items() if f.reader.other_kind]
+
+    @property
     def has_work(self) -> bool:
         """Whether a file has unread data."""
         return bool(self._pending)

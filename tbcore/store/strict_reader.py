@@ -26,6 +26,8 @@ class ReadFile(NamedTuple):
     """The size of the file in bytes when it was last opened."""
     error: OSError | None = None
     """The error that ended reading; None if there was none."""
+    other_kind: str | None = None
+    """The kind of a file that is not an event file; see FileReader."""
     is_replaced: bool = False
     """Whether reading ended because the file was replaced."""
 
@@ -56,4 +58,5 @@ class StrictReader:
             return ReadFile(file, is_replaced=True)
         except OSError as error:
             return ReadFile(file, error=error)
-        return ReadFile(file, reader.problems, reader.offset, reader.opened.size)
+        size, kind = reader.opened.size, reader.other_kind
+        return ReadFile(file, reader.problems, reader.offset, size, other_kind=kind)

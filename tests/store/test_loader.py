@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import logging
 import math
 import os
@@ -992,6 +993,32 @@ def test_a_bad_length_that_is_written_again_is_a_past_problem(
     logs.load()
     assert logs.steps() == list(range(300 + grows))
     assert (logs.multiplexer.status.problems, past(logs)) == ((), [line])
+
+
+@pytest.mark.parametrize("small_file_bytes", [0, 1 << 16])
+def test_files_that_never_were_event_files_are_no_problems(
+    logs: Logs, caplog: pytest.LogCaptureFixture, small_file_bytes: int
+) -> None:
+    """They are counted, until they become event files. One that is compressed costs a warning."""
+    logs.tune(clock_resolution_seconds=0, small_file_bytes=small_file_bytes)
+    good = logs.write("run/a.tfevents", 0, 1)
+    text, packed = (good.with_name(f"a.tfevents.{ending}") for ending in ("meta", "gz"))
+    text.write_text("fileFormatVersion: 2\nguid: 8c2b6f1d7e3a4c55\n")
+    packed.write_bytes(gzip.compress(good.read_bytes(), mtime=0))
+
+    for _ in range(2):
+        logs.load()
+        assert logs.steps() == [0, 1]
+        assert logs.multiplexer.status.problems == ()
+        kinds = [(each.kind, each.num_files) for each in logs.multiplexer.status.other_files]
+        assert kinds == [("gzip", 1), ("unknown", 1)]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{packed} is compressed by gzip, and is not read"
+    ]
+    text.unlink()
+    packed.write_bytes(good.read_bytes())
+    logs.load()
+    assert (logs.steps(), logs.multiplexer.status.other_files) == ([0, 1, 0, 1], ())
 
 
 def test_a_bug_that_does_not_come_back_is_a_past_problem(

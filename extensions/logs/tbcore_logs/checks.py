@@ -31,7 +31,8 @@ class Finding(NamedTuple):
     """A fault, or another remarkable fact, of a file or directory."""
 
     what: str
-    """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty` or `changed`."""
+    """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty`, `changed` or
+    `other file`."""
     path: str
     message: str
     run: str | None = None
@@ -90,11 +91,14 @@ class CheckReport(NamedTuple):
         if self.findings:
             yield ""
         what = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
-        state = "all can be read" if self.num_files else "no event files"
+        others = sum(finding.what == "other file" for finding in self.findings)
+        state = "all can be read" if self.num_files > others else "no event files"
         if self.num_damaged:
             unread = {each.path for each in self.findings if each.what == "unreadable"}
             counts = {"damaged": self.num_damaged - len(unread), "not read": len(unread)}
             state = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        if others:
+            state += f"; {plural(others, 'other file')}"
         yield f"{what} ({size(self.num_bytes)}): {state}"
         for kind in self.unclaimed:
             yield (
@@ -150,6 +154,10 @@ def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
     if read.error is not None:
         reason = read.error.strerror or read.error
         yield Finding("unreadable", path, f"cannot be read: {reason}", run)
+        return
+    if read.other_kind is not None:
+        gzip = ", but compressed by gzip" if read.other_kind == "gzip" else ""
+        yield Finding("other file", path, f"is not an event file{gzip}", run, is_damage=False)
         return
     for damage in read.damage:
         yield Finding("corrupt", path, str(damage), run, damage.offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -241,6 +242,50 @@ def test_data_that_is_not_in_event_files_is_reported(
         "TensorBoard's Projector can"
     )
     assert len(lines) == 4
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_a_flipped_byte_in_the_first_header_is_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at: int
+) -> None:
+    """However the byte is changed: it is still an event file."""
+    good = event_file(tmp_path / "a.tfevents").read_bytes()
+    for value in {0, 1, 0x1F, 0x8B, 0xFF} - {good[at]}:
+        (tmp_path / "a.tfevents").write_bytes(good[:at] + bytes([value]) + good[at + 1 :])
+        os.utime(tmp_path / "a.tfevents", (LONG_AGO, LONG_AGO))
+        assert run_check(capsys, tmp_path)[0] == 1
+
+
+def test_files_that_never_were_event_files_are_no_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unity puts a text beside each event file; others are compressed to save space."""
+    event_file(tmp_path / "a.tfevents")
+    (tmp_path / "a.tfevents.meta").write_text("fileFormatVersion: 2\nguid: 8c2b6f1d7e3a4c55\n")
+    status, report = run_check(capsys, tmp_path)
+    assert (status, report["damaged"]) == (0, 0)
+    [found] = report["findings"]
+    assert found == {
+        "what": "other file",
+        "path": str(tmp_path / "a.tfevents.meta"),
+        "message": "is not an event file",
+        "run": ".",
+        "offset": None,
+        "is_damage": False,
+    }
+    assert main(["check", str(tmp_path)]) == 0
+    assert "all can be read; 1 other file\n" in capsys.readouterr().out
+    assert main(["ls", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == ""
+
+    packed = gzip.compress((tmp_path / "a.tfevents").read_bytes())
+    (tmp_path / "a.tfevents").write_bytes(packed)
+    assert main(["check", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "a.tfevents\n    is not an event file, but compressed by gzip\n" in printed
+    assert "no event files; 2 other files\n" in printed
+    assert main(["ls", str(tmp_path)]) == 0
+    assert "a.tfevents is compressed by gzip, and is not read\n" in capsys.readouterr().err
 
 
 def test_files_are_named_by_their_places_below_the_log_directory(
