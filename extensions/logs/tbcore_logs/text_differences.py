@@ -55,12 +55,19 @@ def unified_diff(a: str, b: str, a_name: str = "a", b_name: str = "b") -> list[s
 
 
 def _json_lines(text: str) -> list[str] | None:
-    """The lines of a JSON object or list, indented and sorted by key; None for any other text."""
+    """The lines of a JSON object or list, indented and sorted by key; None for any other text.
+
+    Numbers have one form: 1.0 is 1.
+    """
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False).split(
-            "\n"
-        )
+        found = json.loads(text, parse_float=_number)
+        return json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False).split("\n")
     except (ValueError, RecursionError):
         return None
+
+
+def _number(text: str) -> float | int:
+    number = float(text)
+    return int(number) if number.is_integer() else number

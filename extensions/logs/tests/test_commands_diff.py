@@ -76,6 +76,39 @@ def test_a_difference_is_that_of_the_digits_that_are_printed(tmp_path: Path) -> 
     assert [row["difference"] for row in found["values"]] == [0.1, "NaN", "Infinity"]
 
 
+def test_values_of_other_types_differ_and_other_forms_of_a_number_do_not(tmp_path: Path) -> None:
+    """As in queries: `t=true` does not find 1. In JSON, 1.0 is 1."""
+    for name, hparams, config in (
+        ("a", {"t": True, "f": False, "z": 0.0, "s": "1", "n": 2}, '{"a": 1, "b": [1, 2.5, true]}'),
+        ("b", {"t": 1, "f": 0.0, "z": -0.0, "s": 1, "n": 2.0}, '{"b":[1.0,25e-1,true],"a":1e0}'),
+    ):
+        write_run(tmp_path, name, hparams=hparams, texts={"config": [config]})
+    found = json.loads(piped("diff", tmp_path, "a", "b", "--json").stdout)
+    assert {row["name"]: (row["a"], row["b"]) for row in found["hparams"]} == {
+        "t": (True, 1.0),
+        "f": (False, 0.0),
+        "s": ("1", 1.0),
+    }
+    assert found["texts"] == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "are_equal"),
+    [
+        ("[1]", "[1.0]", True),
+        ("[1e3]", "[1000]", True),
+        ("[-0.0]", "[0]", True),
+        ("[1e999]", "[1e998]", True),
+        ("[1]", "[true]", False),
+        ("[1]", '["1"]', False),
+        ("[9007199254740993]", "[9007199254740992.0]", False),
+        ("[0.1]", "[0.10000000000000002]", False),
+    ],
+)
+def test_numbers_in_json_are_compared_by_value(a: str, b: str, are_equal: bool) -> None:
+    assert (unified_diff(a, b) == []) == are_equal
+
+
 def test_equal_runs_have_no_differences(logdir: Path) -> None:
     result = piped("diff", "a", "./a/", cwd=logdir)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -106,7 +106,8 @@ def _common(a: Run, b: Run, kind: str) -> list[str]:
 
 
 def _are_equal(x: Any, y: Any) -> bool:
-    return bool(x == y or (x != x and y != y))  # NaN equals NaN.
+    """NaN equals NaN, and True is not 1."""
+    return isinstance(x, bool) == isinstance(y, bool) and bool(x == y or (x != x and y != y))
 
 
 def _colored(line: str) -> str:
