@@ -138,11 +138,14 @@ class _Address(NamedTuple):
 def _addresses(host: str) -> list[_Address]:
     """The addresses of a host name, each once."""
     if host == LOCALHOST:
-        # Browsers try both addresses. IPv6 is optional, since some machines lack it.
-        return [
-            _Address(socket.AF_INET, "127.0.0.1"),
-            _Address(socket.AF_INET6, "::1", is_required=False),
-        ]
+        # Browsers try both addresses. Some machines lack the one or the other.
+        with contextlib.suppress(OSError):
+            socket.create_server(("127.0.0.1", 0)).close()
+            return [
+                _Address(socket.AF_INET, "127.0.0.1"),
+                _Address(socket.AF_INET6, "::1", is_required=False),
+            ]
+        return [_Address(socket.AF_INET6, "::1")]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

@@ -41,8 +41,8 @@ NOTHING_ORPHANED = OrphanedRows({}, {})
 class RestartRule:
     """Finds the restarts of one run. Its methods are called in the order of the files' items."""
 
-    def __init__(self, *, purge_at_first_start: bool = False) -> None:
-        """With `purge_at_first_start`, every START leaves orphaned rows, as in TensorBoard."""
+    def __init__(self, *, purge_at_start: bool = False) -> None:
+        """With `purge_at_start`, every START leaves orphaned rows, as in TensorBoard."""
         self._first_path: str | None = None
         """The lowest of the paths of files that contained an item."""
         self._version: float | None = None
@@ -51,7 +51,7 @@ class RestartRule:
         """Maps the index of each file that states a version to the last version that it states."""
         self._most_recent_step = -1
         """In files older than version 2, the step to compare the next summary's step with."""
-        self._has_started = purge_at_first_start
+        self._has_started = purge_at_start
         """Whether there was a START."""
 
     @property

@@ -42,13 +42,9 @@ class RunData:
     """The rows of one run, to which more are added. For the loader's thread only."""
 
     def __init__(
-        self,
-        *,
-        purge_orphaned_data: bool = True,
-        purge_at_first_start: bool = False,
-        max_points: int = 0,
+        self, *, purge_orphaned_data: bool = True, purge_at_start: bool = False, max_points: int = 0
     ) -> None:
-        """`purge_at_first_start` is that of RestartRule, if orphaned rows are dropped at all.
+        """`purge_at_start` is that of RestartRule, if orphaned rows are dropped at all.
 
         `max_points` limits each scalar series to a sample of that size; 0 keeps all rows.
         """
@@ -64,7 +60,7 @@ class RunData:
         self._schema = EMPTY_SCHEMA
         self._next_ordinals: dict[str, int] = {}
         """The next ordinal of each tag whose columns list their ordinals."""
-        self._restarts = RestartRule(purge_at_first_start=purge_at_first_start)
+        self._restarts = RestartRule(purge_at_start=purge_at_start)
         self._files: list[FileRef] = []
         self.first_event_time: float | None = None
         """When the run began, in seconds since the epoch; None if that is not known yet."""

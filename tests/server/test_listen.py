@@ -66,6 +66,27 @@ def test_the_server_listens_without_ipv6(
     assert [s.getsockname()[0] for s in opened[1].sockets] == ["127.0.0.1"]
 
 
+def test_the_server_listens_without_ipv4(
+    opened: list[Listening], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`localhost` is the loopback that there is. Without any, a line says so."""
+    create_server = socket.create_server
+    asked: list[str] = []
+
+    def with_ipv6_only(address: tuple[str, int], **options: object) -> socket.socket:
+        asked.append(address[0])
+        if asked[-1] != "::1":
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+        return create_server(("127.0.0.1", address[1]))  # The machine of this test may lack IPv6.
+
+    monkeypatch.setattr(socket, "create_server", with_ipv6_only)
+    opened.append(listen(None, 0, bind_all=False))
+    assert (asked[-1], len(opened[0].sockets), opened[0].is_loopback) == ("::1", 1, True)
+    assert opened[0].url("/") == f"http://localhost:{opened[0].port}/"
+    with pytest.raises(TbcoreError, match=r"^127.0.0.1 is not an address of this machine; see"):
+        listen("127.0.0.1", 0, bind_all=False)
+
+
 def test_the_first_free_port_is_used(opened: list[Listening]) -> None:
     """The first default port that is free on all addresses is used; a given port must be free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -326,7 +326,7 @@ def reader_of(paths: Paths, purge_orphaned_data: bool) -> LazyReader:
 
     `tbcore.open` keeps those before the first START of a run.
     """
-    return LazyReader(paths, purge_orphaned_data=purge_orphaned_data, purge_at_first_start=True)
+    return LazyReader(paths, purge_orphaned_data=purge_orphaned_data, purge_at_start=True)
 
 
 def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tuple[float, float]]:
