@@ -17,6 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
@@ -107,6 +108,8 @@ class LazyReader(_Problems):
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
         """Names of the new runs, which `names` has not sorted yet."""
+        self._of_runs: dict[str, list[str]] = {}
+        """Maps the runs that had problems when they were last read to these, one line each."""
         self._scan = Scan()
         scan = self._scanned()
         if self._logdir.paced and not scan.runs:
@@ -188,6 +191,8 @@ class LazyReader(_Problems):
                     changed.add(name)
                 run.update(files)
             self._runs = runs
+            for name in gone:
+                self._of_runs.pop(name, None)
             return changed | self._read(run for run in runs.values() if run.view is not None)
 
     def forget(self, name: str) -> None:
@@ -201,7 +206,9 @@ class LazyReader(_Problems):
         """The problems of the last scan and of the runs that have been read, one line each."""
         with self._lock:
             missing = [one_line(f"{path} does not exist") for path in self._scan.missing]
-            return [*missing, *self._scan.problems, *self._problems]
+            of_runs = chain.from_iterable(self._of_runs.values())
+            found = [*self._problems, *islice(of_runs, _MAX_PROBLEMS)]
+            return [*missing, *self._scan.problems, *dict.fromkeys(found)]
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -250,11 +257,14 @@ class LazyReader(_Problems):
         return {run.name for run in runs if run.new_view() is not None}
 
     def _report(self, run: TrackedRun) -> None:
-        """Collects the problems of a run, and logs those that are not logged yet."""
-        reader = run.reader
-        self._problems.extend(reader.problems)
-        self.report(*reader.read_errors)
-        reader.problems, reader.read_errors = [], []
+        """Replaces the problems of a run, and logs those that are not logged yet."""
+        known = self._of_runs.pop(run.name, [])
+        if found := run.reader.problems_now:
+            self._of_runs[run.name] = found
+        for line in run.reader.read_errors:
+            if line not in known:
+                logger.warning("%s", line)
+        run.reader.read_errors = []
 
 
 class StoredReader(_Problems):

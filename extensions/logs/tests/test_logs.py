@@ -404,6 +404,41 @@ def test_damage_is_a_problem_and_is_logged_once(
     assert len([r for r in caplog.records if str(path) in r.getMessage()]) == 1
 
 
+@pytest.mark.parametrize("how", ["completed", "replaced", "deleted", "forgotten"])
+def test_a_problem_lasts_as_long_as_its_cause(tmp_path: Path, how: str) -> None:
+    """Until the run is read again, also if its data is dropped from memory."""
+    path = write_run(tmp_path, "a", scalars={"loss": [1.0, 2.0, 3.0]})
+    write_run(tmp_path, "b", scalars={"loss": [1.0]})
+    good = path.read_bytes()
+    hole = 16 + good[0]  # After the first record, whose payload is short.
+    path.write_bytes(good[:hole] + bytes(len(good) - hole))
+    logs = tbcore.open(tmp_path)
+    logs.read()
+    (problem,) = logs.problems
+    assert f"{path}: length checksum wrong" in problem
+    logs.refresh()
+    assert logs.problems == [problem]
+
+    if how == "forgotten":
+        logs.forget(["a"])
+        assert logs.problems == [problem]
+        assert list(logs["a"]) == []
+        assert logs.problems == [problem]
+        return
+    if how == "deleted":
+        path.unlink()
+    elif how == "completed":
+        with path.open("r+b") as file:
+            file.write(good)
+    else:
+        path.unlink()
+        write_run(tmp_path, "a", scalars={"loss": [1.0, 2.0, 3.0]})
+    logs.refresh()
+    assert logs.problems == []
+    if how != "deleted":
+        assert logs["a"]["loss"].value.tolist() == [1.0, 2.0, 3.0]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
 def test_a_file_that_must_not_be_read_is_a_problem(tmp_path: Path) -> None:
     path = write_run(tmp_path, scalars={"loss": [1.0]})
