@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from tbcore import Multiplexer
 from tbcore.engine import (
+    BatchReader,
+    EventFile,
     Logdir,
     LogdirSpec,
     ReadFile,
+    RunView,
     StrictReader,
     find_unshown,
     one_line,
@@ -56,6 +59,8 @@ class CheckReport(NamedTuple):
     """Kinds of data that no loaded plugin shows; see `tbcore.engine.find_unshown`."""
     other_files: Sequence[Any]
     """Files that are not event files, and whose data tbcore does not show; see `Scan`."""
+    orphaned: Mapping[str, int] | None = None
+    """Maps the runs with orphaned rows to the number of these; None for an index."""
 
     @property
     def num_damaged(self) -> int:
@@ -77,6 +82,7 @@ class CheckReport(NamedTuple):
             "findings": [finding._asdict() for finding in self.findings],
             "unshown": [kind._asdict() for kind in self.unclaimed],
             "other_files": [files._asdict() for files in self.other_files],
+            "orphaned": self.orphaned,
         }
 
     def lines(self) -> Iterator[str]:
@@ -100,9 +106,18 @@ class CheckReport(NamedTuple):
         if others:
             state += f"; {plural(others, 'other file')}"
         yield f"{what} ({size(self.num_bytes)}): {state}"
-        for kind in self.unclaimed:
+        if self.orphaned:
+            rows, run = sum(self.orphaned.values()), next(iter(self.orphaned))
             yield (
-                f"no loaded plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
+                f"left out, since a restart orphaned them: {plural(rows, 'value')} in "
+                f"{plural(len(self.orphaned), 'run')}, for example {one_line(run)}"
+            )
+        for kind in self.unclaimed:
+            # A plugin that is loaded may not read tensors of every type and shape.
+            is_odd = kind.field == "tensor" != kind.kind and not kind.install
+            what = f"these tensors of {kind.kind}" if is_odd else kind.kind
+            yield (
+                f"no loaded plugin shows {what}: {plural(kind.num_tags, 'tag')} in "
                 f"{plural(kind.num_runs, 'run')}, for example {one_line(kind.example_run)}: "
                 f"{one_line(kind.example_tag)}"
                 + (f"; `pip install {kind.install}`" if kind.install else "")
@@ -125,12 +140,14 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         Finding("unreadable", line, "its contents were skipped") for line in found.problems
     ]
     multiplexer, reader = Multiplexer(), StrictReader()
-    num_bytes = 0
+    num_bytes, orphaned = 0, dict[str, int]()
     for run, files in found.runs.items():
         view, read = reader.read(files)
         num_bytes += sum(file.size for file in files)
         findings += [finding for each in read for finding in _findings(run, each)]
         multiplexer.commit({run: view})
+        if num_rows := _num_orphaned(view, files):
+            orphaned[run] = num_rows
     return CheckReport(
         len(found.runs),
         found.num_files,
@@ -138,7 +155,19 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         findings,
         find_unshown(multiplexer),
         found.other_files,
+        orphaned,
     )
+
+
+def _num_orphaned(view: RunView, files: Sequence[EventFile]) -> int:
+    """The number of orphaned rows of a run. Reads a run again if it may have any."""
+    if not any(table.ordinals for table in view.tables) and view.schema.tags and view.tables:
+        return 0  # All rows of each tag have successive ordinals.
+    reader = BatchReader(purge_orphaned_data=False)
+    run = reader.run("", files)
+    whole = [each.new_view() for each in reader.read([run])]
+    tables = [table for each in whole if each for table in each.tables]
+    return sum(table.num_rows for table in tables) - sum(table.num_rows for table in view.tables)
 
 
 def _findings(run: str, read: ReadFile) -> Iterator[Finding]:

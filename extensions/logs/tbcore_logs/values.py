@@ -27,7 +27,10 @@ def image_type(content: bytes) -> str | None:
 
 
 class LoggedImage(ImageValue):
-    """The images of one step, all of the same size."""
+    """The images of one step, all of the same size.
+
+    `width` and `height` are those that were logged: some writers leave them out, or exchange them.
+    """
 
     __slots__ = ()
 

@@ -48,6 +48,7 @@ def test_an_undamaged_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert status == 0
     unshown = report.pop("unshown")
     assert report.pop("other_files") == []
+    assert report.pop("orphaned") == {}
     assert report == {"runs": 1, "files": 1, "bytes": size, "damaged": 0, "findings": []}
     assert [kind["kind"] for kind in unshown] in ([], ["scalars"])  # whatever is installed
     assert main(["check", str(tmp_path)]) == 0
@@ -197,7 +198,7 @@ def test_unclaimed_data_is_reported(
     assert last[0].endswith(
         "1 tag in 1 run, for example train: picture; `pip install tbcore-images`"
     )
-    assert last[2].startswith("no loaded plugin shows some_plugin: ")
+    assert last[2].startswith("no loaded plugin shows these tensors of some_plugin: ")
 
 
 def test_data_that_is_not_in_event_files_is_reported(
@@ -242,6 +243,33 @@ def test_data_that_is_not_in_event_files_is_reported(
         "TensorBoard's Projector can"
     )
     assert len(lines) == 4
+
+
+def test_orphaned_values_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all tags, also of those that were not logged since; a step that repeats orphans none."""
+    losses = [(step, 1.0) for step in range(5)]
+    weights = [(step, [1.0]) for step in range(5)]
+    write_run(tmp_path, "job", scalars={"loss": losses, "late": losses}, histograms={"h": weights})
+    write_run(tmp_path, "job", scalars={"loss": losses[3:]}, restart_at=3)
+    write_run(tmp_path, "gone", scalars={"loss": losses})
+    write_run(tmp_path, "gone", restart_at=0)
+    write_run(tmp_path, "plain", scalars={"loss": losses})
+    write_run(tmp_path, "repeats", scalars={"loss": losses + losses})
+    status, report = run_check(capsys, tmp_path)
+    assert (status, report["orphaned"]) == (0, {"gone": 5, "job": 6})
+    assert main(["check", str(tmp_path)]) == 0
+    line = "left out, since a restart orphaned them: 11 values in 2 runs, for example gone\n"
+    assert line in capsys.readouterr().out
+
+
+def test_tensors_that_a_plugin_cannot_show_are_not_what_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two numbers are no scalar, whichever plugin their metadata names."""
+    write_run(tmp_path, values=[summaries.tensor("two", [1.0, 2.0], plugin_name="scalars")])
+    assert main(["check", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "no loaded plugin shows these tensors of scalars: 1 tag in 1 run, for " in printed
 
 
 @pytest.mark.parametrize("at", range(12))

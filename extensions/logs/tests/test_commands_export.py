@@ -214,6 +214,23 @@ def test_no_media_is_one_line(logdir: Path, tmp_path: Path) -> None:
     assert not media.exists()
 
 
+def test_media_are_written_without_scalars_too(tmp_path: Path) -> None:
+    """Nothing at all is one line."""
+    write_run(tmp_path / "logs", "a", images={"samples": [PNG_1X1]})
+    write_run(tmp_path / "texts", "a", texts={"notes": ["one"]})
+    output, media = tmp_path / "x.csv", tmp_path / "media"
+    result = piped("export", tmp_path / "texts", "--media", media, "-o", output)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "tbcore: no scalars match; nothing is written\n"
+    result = piped("export", tmp_path / "logs", "--media", media, "-o", output)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr == (
+        f"1 file in {media}\ntbcore: warning: no scalars match; {str(output)!r} is not written\n"
+    )
+    assert (media / "a" / "samples" / "0.png").read_bytes() == PNG_1X1
+    assert not output.exists()
+
+
 def test_csv_on_a_terminal_is_the_same_but_for_control_characters(logdir: Path) -> None:
     status, text = on_terminal("export", logdir, "-o", "-", columns=40)
     assert status == 0

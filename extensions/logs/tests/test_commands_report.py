@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -57,6 +58,31 @@ def test_a_table_has_what_differs_and_values(logdir: Path) -> None:
         ["a\\|b_2", "2", "0.01", "nan"],
     ]
     assert [row[4] for row in found] == ["█▃▁", "█▄▁", "▅▅!"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("UTC", "2023-11-14 22:13:20 to 2023-11-14 22:13:21 UTC"),
+        ("Asia/Kolkata", "2023-11-15 03:43:20 to 2023-11-15 03:43:21 UTC+0530"),
+    ],
+)
+def test_times_have_their_zone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, expected: str
+) -> None:
+    """A report is passed on to readers elsewhere. A single run is in the singular."""
+    write_run(tmp_path / "runs", "a", scalars={"loss": [(0, 1.0, 1.7e9), (1, 0.5, 1.7e9 + 1)]})
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        result = report(tmp_path / "runs", "-o", tmp_path / "report.md")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert result.exit_code == 0
+    text = (tmp_path / "report.md").read_text()
+    assert f"# runs\n\n1 run, {expected}\n" in text
+    assert 'alt="loss over steps, 1 run"' in text
 
 
 def test_the_best_values_of_the_runs_that_a_query_finds(logdir: Path) -> None:

@@ -50,25 +50,43 @@ def export(
             click.get_current_context(),
         )
     source = _Source(selection, *selection.opened(), {})
+    has_scalars, num_files = True, 0
     if output is not None:
-        with opened_for_writing(output) as file:
-            limit = max_bytes()
-            first = None if limit is None else FirstLines(limit)
-            is_terminal = output == "-" and file.isatty()
-            with WRITERS[ending](first or file, is_terminal=is_terminal) as writer:
-                num_rows = (_write_wide if is_wide else _write_long)(writer, source)
-            source.check()  # Before the file gets its final name.
-            if first is not None:
-                file.writelines(first.lines())
-            if not num_rows:
-                raise click.ClickException("no scalars match; nothing is written")
+        try:
+            _write_scalars(output, WRITERS[ending], source, is_wide=is_wide)
+        except _NoScalarsError:
+            has_scalars = False  # Images and audio are still written.
     if media is not None:
         num_files = _write_media(Path(media), source)
         source.check()
         if output is None and not num_files:
             raise click.ClickException("no images and no audio match; nothing is written")
-        click.echo(f"{num_files:,} file{'' if num_files == 1 else 's'} in {media}", err=True)
+        if num_files or has_scalars:
+            click.echo(f"{num_files:,} file{'' if num_files == 1 else 's'} in {media}", err=True)
+    if not has_scalars and not num_files:
+        raise click.ClickException("no scalars match; nothing is written")
+    if not has_scalars:
+        warn(f"no scalars match; {output!r} is not written")
     return 0
+
+
+class _NoScalarsError(Exception):
+    """There are no rows to write."""
+
+
+def _write_scalars(output: str, writer_class: Any, source: _Source, *, is_wide: bool) -> None:
+    """Writes the scalars to a file. Raises _NoScalarsError, and writes none, if there are none."""
+    with opened_for_writing(output) as file:
+        limit = max_bytes()
+        first = None if limit is None else FirstLines(limit)
+        is_terminal = output == "-" and file.isatty()
+        with writer_class(first or file, is_terminal=is_terminal) as writer:
+            num_rows = (_write_wide if is_wide else _write_long)(writer, source)
+        source.check()  # Before the file gets its final name.
+        if first is not None:
+            file.writelines(first.lines())
+        if not num_rows:
+            raise _NoScalarsError
 
 
 class _Source(NamedTuple):

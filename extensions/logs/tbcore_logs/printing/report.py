@@ -186,9 +186,14 @@ def _last_step(run: Run, tags: Sequence[str]) -> int | None:
 
 
 def _about(runs: Sequence[Run]) -> str:
-    """The number of runs, and the times of the first and the last event."""
+    """The number of runs, and the times of the first and the last event, with the zone."""
     times = [time for run in runs for time in (run.started, run.last_event) if time is not None]
-    when = f", {short_time(min(times))} to {short_time(max(times))}" if times else ""
+    when = ""
+    if times and short_time(min(times)) and short_time(max(times)):
+        last = max(times).astimezone()
+        first = min(times).astimezone(last.tzinfo)
+        zone = f"{last:%z}".replace("+0000", "")
+        when = f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC{zone}"
     return f"{_counted(len(runs), 'run')}{when}"
 
 
@@ -261,7 +266,7 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
-    alternative = escape(one_line(f"{tag} over steps, {len(courses)} {what}s"))
+    alternative = escape(one_line(f"{tag} over steps, {_counted(len(courses), what)}"))
     return [
         "<picture>",
         f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',
