@@ -246,7 +246,7 @@ def test_data_that_is_not_in_event_files_is_reported(
 
 
 def test_orphaned_values_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of all tags, also of those that were not logged since; a step that repeats orphans none."""
+    """Of all tags, also of those that were not logged since; a step that repeats is no restart."""
     losses = [(step, 1.0) for step in range(5)]
     weights = [(step, [1.0]) for step in range(5)]
     write_run(tmp_path, "job", scalars={"loss": losses, "late": losses}, histograms={"h": weights})
