@@ -22,11 +22,10 @@ from tbcore.plugins.loading import close_all, load_plugins
 from tbcore.plugins.types import LoadedPlugin
 from tbcore.server.app import App, create_app
 from tbcore.server.http_server import HttpServer
-from tbcore.server.listen import Listening, listen
+from tbcore.server.listen import Listening, listen, loopback
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
-HOST = "127.0.0.1"
 END_TIMEOUT_SECONDS = 10
 
 
@@ -69,7 +68,7 @@ class Server:
         if "host" in config:
             raise TypeError("Server has no option 'host': it serves this machine only")
         text = os.path.expanduser(os.fspath(logdir) if logdir_spec is None else logdir_spec)
-        given = Config(logdir=without_passwords(text), host=HOST, port=port, **config)
+        given = Config(logdir=without_passwords(text), host=loopback(), port=port, **config)
         # Absolute, like the log directories: the program may change the working directory.
         folders = tuple(os.path.abspath(folder) for folder in given.plugins_dirs)
         self.config = replace(given, plugins_dirs=folders)
@@ -131,7 +130,7 @@ class Server:
         """
         if self._listening is not None:
             raise TbcoreError("a Server starts once; make another one")
-        self._listening = listen(HOST, self.config.port, bind_all=False)
+        self._listening = listen(self.config.host, self.config.port, bind_all=False)
         try:
             self._serve(self._listening)
             if self._loader is not None:

@@ -126,6 +126,14 @@ def listen(
     )
 
 
+def loopback() -> str:
+    """This machine's loopback address, which is that of IPv4 unless there is only the other."""
+    with contextlib.suppress(OSError):
+        socket.create_server(("127.0.0.1", 0)).close()
+        return "127.0.0.1"
+    return "::1"
+
+
 class _Address(NamedTuple):
     """An address to listen on, without a port."""
 
@@ -139,13 +147,10 @@ def _addresses(host: str) -> list[_Address]:
     """The addresses of a host name, each once."""
     if host == LOCALHOST:
         # Browsers try both addresses. Some machines lack the one or the other.
-        with contextlib.suppress(OSError):
-            socket.create_server(("127.0.0.1", 0)).close()
-            return [
-                _Address(socket.AF_INET, "127.0.0.1"),
-                _Address(socket.AF_INET6, "::1", is_required=False),
-            ]
-        return [_Address(socket.AF_INET6, "::1")]
+        if (first := loopback()) == "::1":
+            return [_Address(socket.AF_INET6, first)]
+        ipv6 = _Address(socket.AF_INET6, "::1", is_required=False)
+        return [_Address(socket.AF_INET, first), ipv6]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

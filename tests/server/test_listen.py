@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tbcore.engine import Server
 from tbcore.errors import TbcoreError
 from tbcore.server.listen import Listening, listen
 
@@ -67,9 +69,10 @@ def test_the_server_listens_without_ipv6(
 
 
 def test_the_server_listens_without_ipv4(
-    opened: list[Listening], monkeypatch: pytest.MonkeyPatch
+    opened: list[Listening], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """`localhost` is the loopback that there is. Without any, a line says so."""
+    """`localhost` is the loopback that there is, also for a server in a thread. Without any, a line
+    says so."""
     create_server = socket.create_server
     asked: list[str] = []
 
@@ -85,6 +88,8 @@ def test_the_server_listens_without_ipv4(
     assert opened[0].url("/") == f"http://localhost:{opened[0].port}/"
     with pytest.raises(TbcoreError, match=r"^127.0.0.1 is not an address of this machine; see"):
         listen("127.0.0.1", 0, bind_all=False)
+    with Server(tmp_path, plugins=()) as server:
+        assert server.url == f"http://[::1]:{server.config.port}/"
 
 
 def test_the_first_free_port_is_used(opened: list[Listening]) -> None:
