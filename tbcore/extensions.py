@@ -21,7 +21,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,27 +140,27 @@ def available(group: str) -> dict[str, list[EntryPoint]]:
     return found
 
 
-def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warning) -> Any:
+def loaded(group: str, *names: str, found: Mapping[str, list[EntryPoint]] | None = None) -> Any:
     """Imports the object of an entry point and returns it.
 
-    Uses the first of the names that an installed distribution has. `warn` is called with one line
-    if several distributions have it, or if the import takes long. Raises OptionError if no
-    distribution has it, and ExtensionError if it cannot be imported or needs another version of the
-    core.
+    Uses the first of the names that an installed distribution has. Logs a warning if several
+    distributions have it, or if the import takes long. `found` is what `available` returns; without
+    it, the distributions are searched. Raises OptionError if no distribution has it, and
+    ExtensionError if it cannot be imported or needs another version of the core.
     """
     what = _described(group, names[0])
-    found = available(group)
+    found = available(group) if found is None else found
     points = next((found[name] for name in names if name in found), None)
     if not points:
         installs = (INSTALL[group, name] for name in names if (group, name) in INSTALL)
         raise OptionError(needs(group, names[0], next(installs, "")))
     point = points[0]
     for other in points[1:]:
-        warn(one_line(f"{label(point)} and {label(other)} both have {what}; the first is used"))
+        line = f"{label(point)} and {label(other)} both have {what}; the first is used"
+        logger.warning("%s", one_line(line))
     _check_version(point)
-    timer = threading.Timer(
-        _SLOW_IMPORT_SECONDS, warn, [one_line(f"importing {label(point)} for {what} takes long")]
-    )
+    slow = one_line(f"importing {label(point)} for {what} takes long")
+    timer = threading.Timer(_SLOW_IMPORT_SECONDS, logger.warning, ["%s", slow])
     timer.daemon = True
     timer.start()
     try:

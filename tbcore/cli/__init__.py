@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore import __version__
-from tbcore.cli.parsing import CommandGroup, as_typed, program, warn
+from tbcore.cli.parsing import CommandGroup, as_typed, program, warnings_printed
 from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
@@ -81,31 +81,25 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
     click.echo(f"{program()}: {line}", err=True)
 
 
-_KNOWN_COMMANDS = "tbcore.known_commands"
-"""Key in `click.Context.meta` of the names of all commands."""
-
-
+_ADDED = "tbcore.added_commands"
+"""Key in `click.Context.meta` of the entry points of extensions' commands."""
 _COMMAND = re.compile(r"[a-z][a-z0-9_-]*")
 """Names of commands. An entry point with another name could take the place of a path or URI."""
-
-
-def _added() -> dict[str, list[EntryPoint]]:
-    """The entry points of extensions' commands, by name."""
-    return {n: points for n, points in available(COMMANDS).items() if _COMMAND.fullmatch(n)}
 
 
 class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is not a command. Accepts `help` for `--help`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*self.commands, *_added()})
+        return sorted({*self.commands, *self.added(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.commands:
             return super().get_command(ctx, cmd_name)
         if cmd_name not in self.known(ctx):
             return None
-        found = loaded(COMMANDS, cmd_name, warn=warn)
+        with warnings_printed():
+            found = loaded(COMMANDS, cmd_name, found=self.added(ctx))
         if not isinstance(found, click.Command):
             raise ExtensionError(
                 f"the entry point {cmd_name!r} of {COMMANDS} is not a click command"
@@ -114,22 +108,24 @@ class CommandOrLogdir(CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands of extensions without importing them."""
-        rows = {name: summary(points[0]) for name, points in _added().items()}
+        rows = {name: summary(points[0]) for name, points in self.added(ctx).items()}
         for name, command in self.commands.items():
             rows[name] = command.get_short_help_str(formatter.width)
         with formatter.section("Commands"):
             formatter.write_dl(sorted(rows.items()))
 
-    def known(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, with those of extensions of tbcore that are not installed.
+    def added(self, ctx: click.Context) -> dict[str, list[EntryPoint]]:
+        """The entry points of extensions' commands, by name. Searched for once in a context."""
+        if _ADDED not in ctx.meta:
+            found = available(COMMANDS).items()
+            ctx.meta[_ADDED] = {n: points for n, points in found if _COMMAND.fullmatch(n)}
+        added: dict[str, list[EntryPoint]] = ctx.meta[_ADDED]
+        return added
 
-        Distributions are searched for commands once in a context.
-        """
-        if _KNOWN_COMMANDS not in ctx.meta:
-            missing = {name for group, name in INSTALL if group == COMMANDS}
-            ctx.meta[_KNOWN_COMMANDS] = sorted(missing.union(self.list_commands(ctx)))
-        known: list[str] = ctx.meta[_KNOWN_COMMANDS]
-        return known
+    def known(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, with those of extensions of tbcore that are not installed."""
+        missing = {name for group, name in INSTALL if group == COMMANDS}
+        return sorted(missing.union(self.list_commands(ctx)))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":

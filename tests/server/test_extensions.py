@@ -81,6 +81,23 @@ def test_a_command_of_another_distribution_runs_and_is_listed(site: Site) -> Non
     ]
 
 
+@pytest.mark.parametrize("argument", ["count", "count --help", "help count", "--help", "nothing"])
+def test_commands_are_searched_for_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, argument: str
+) -> None:
+    """A search reads the metadata of all installed distributions."""
+    site.install("counting", {"count": "tbcore_found:command"})
+    monkeypatch.syspath_prepend(site.folder)
+    searched: list[str] = []
+    declared = extensions.declared
+    monkeypatch.setattr(extensions, "declared", lambda g: searched.append(g) or declared(g))
+
+    main(argument.split())
+
+    assert searched == [extensions.COMMANDS]
+    sys.modules.pop("tbcore_found", None)
+
+
 def test_the_overview_imports_no_extension(site: Site) -> None:
     """A module that would end the process is read, not imported."""
     source = '"""Ends."""\nimport os\nos._exit(9)\n'
@@ -145,11 +162,12 @@ def test_an_import_that_hangs_is_reported(
     reported, lines = threading.Event(), []
     monkeypatch.setattr(sys, "tbcore_reported", reported, raising=False)
 
-    def warn(line: str) -> None:
-        lines.append(line)
+    def warning(form: str, line: str) -> None:
+        lines.append(form % line)
         reported.set()
 
-    assert extensions.loaded(group, "count", warn=warn) is True
+    monkeypatch.setattr(extensions.logger, "warning", warning)
+    assert extensions.loaded(group, "count") is True
     assert lines == [f"importing slow 1.0 for {what} takes long"]
     del sys.modules["tbcore_found"]
 
