@@ -82,6 +82,12 @@ def load_plugins(
     return load(sources, dev=dev, strict=strict, tuning=tuning)
 
 
+def plugins_of(config: Config) -> Plugins:
+    """The plugins of a server, imported and checked."""
+    sources = find(without=config.without_plugins, folders=config.plugins_dirs)
+    return load(sources, dev=config.dev, tuning=config.tuning)
+
+
 def find(
     *,
     only: Sequence[str] | None = None,

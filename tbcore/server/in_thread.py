@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.addresses import absolute, without_passwords
 from tbcore.eventfiles.logdir import checked_specs
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import close_all, load_plugins
+from tbcore.plugins.loading import close_all, plugins_of
 from tbcore.plugins.types import LoadedPlugin
 from tbcore.server.app import App, create_app
 from tbcore.server.http_server import HttpServer
@@ -96,16 +95,8 @@ class Server:
     @cached_property
     def app(self) -> App:
         """The application, as ASGI describes it; its plugins are loaded on first use."""
-        config = self.config
-        plugins = self.plugins
-        if plugins is None:
-            plugins = load_plugins(
-                without=config.without_plugins,
-                folders=config.plugins_dirs,
-                dev=config.dev,
-                tuning=config.tuning,
-            )
-        return create_app(config, multiplexer=self.multiplexer, plugins=[*plugins])
+        plugins = plugins_of(self.config) if self.plugins is None else self.plugins
+        return create_app(self.config, multiplexer=self.multiplexer, plugins=[*plugins])
 
     @property
     def url(self) -> str:
@@ -175,10 +166,5 @@ class Server:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -147,10 +147,8 @@ def _addresses(host: str) -> list[_Address]:
     """The addresses of a host name, each once."""
     if host == LOCALHOST:
         # Browsers try both addresses. Some machines lack the one or the other.
-        if (first := loopback()) == "::1":
-            return [_Address(socket.AF_INET6, first)]
-        ipv6 = _Address(socket.AF_INET6, "::1", is_required=False)
-        return [_Address(socket.AF_INET, first), ipv6]
+        ipv6 = _Address(socket.AF_INET6, "::1", is_required=loopback() == "::1")
+        return [ipv6] if ipv6.is_required else [_Address(socket.AF_INET, "127.0.0.1"), ipv6]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

@@ -210,7 +210,7 @@ def _run_server(
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
     # the same reason, this module and the loader import at their top only what the loader needs.
-    from tbcore.plugins.loading import close_all, load_plugins
+    from tbcore.plugins.loading import close_all, plugins_of
     from tbcore.server.app import create_app
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
@@ -228,12 +228,7 @@ def _run_server(
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
-    plugins = load_plugins(
-        without=config.without_plugins,
-        folders=config.plugins_dirs,
-        dev=config.dev,
-        tuning=config.tuning,
-    )
+    plugins = plugins_of(config)
     app = create_app(config, multiplexer=multiplexer, plugins=plugins)
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)

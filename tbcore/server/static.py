@@ -127,8 +127,7 @@ class StaticFiles:
 
 def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _CachedFile:
     """Reads a file, removes its comments unless they are kept, and compresses it."""
-    with open(location, "rb") as file:
-        content = file.read()
+    content = Path(location).read_bytes()
     suffix = PurePosixPath(location).suffix.lower()
     if suffix in COMMENTS and not keep_comments:
         content = COMMENTS[suffix].sub(_emptied, content)

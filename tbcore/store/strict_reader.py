@@ -24,10 +24,10 @@ class ReadFile(NamedTuple):
     """Offset in bytes at which reading stopped."""
     size: int = 0
     """The size of the file in bytes when it was last opened."""
-    error: OSError | None = None
-    """The error that ended reading; None if there was none."""
     other_kind: str | None = None
     """The kind of a file that is not an event file; see FileReader."""
+    error: OSError | None = None
+    """The error that ended reading; None if there was none."""
     is_replaced: bool = False
     """Whether reading ended because the file was replaced."""
 
@@ -58,5 +58,4 @@ class StrictReader:
             return ReadFile(file, is_replaced=True)
         except OSError as error:
             return ReadFile(file, error=error)
-        size, kind = reader.opened.size, reader.other_kind
-        return ReadFile(file, reader.problems, reader.offset, size, other_kind=kind)
+        return ReadFile(file, reader.problems, reader.offset, reader.opened.size, reader.other_kind)
