@@ -81,15 +81,7 @@ def matching_runs(query: Node, facts: RunFacts) -> Mask:
 
     Raises QueryError if a regular expression takes too long.
     """
-    return _Evaluation(facts.runs, facts).of(query)
-
-
-def matching_names(query: Node, names: Sequence[str]) -> Mask:
-    """Whether each name matches a query for tags, as an array of shape (num_names,).
-
-    Raises QueryError if a regular expression takes too long.
-    """
-    return _Evaluation(names, None).of(query)
+    return _Evaluation(facts).of(query)
 
 
 def comparisons(node: Node) -> Iterator[Comparison | Has]:
@@ -105,10 +97,9 @@ def comparisons(node: Node) -> Iterator[Comparison | Has]:
 
 
 class _Evaluation:
-    def __init__(self, names: Sequence[str], facts: RunFacts | None) -> None:
-        self._names = names
-        self._lowered = [name.lower() for name in names]
+    def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
+        self._lowered = [name.lower() for name in facts.runs]
         self._matcher: Any = None
         """Shared by all regular expressions of the query: its time limit is for all together."""
 
@@ -126,8 +117,6 @@ class _Evaluation:
                 return _array([pattern.fullmatch(name) is not None for name in self._lowered])
             case Expression():
                 return self._matches(node)
-        assert self._facts is not None, "a query for tags has no other nodes"
-        match node:
             case Has(tag):
                 return _array(self._facts.is_nonfinite if tag is None else self._facts.has(tag))
             case Live():
@@ -140,15 +129,15 @@ class _Evaluation:
                 return _compare_numbers(self._facts, node)
 
     def _all(self, value: bool) -> Mask:
-        return np.full(len(self._names), value)
+        return np.full(len(self._lowered), value)
 
     def _matches(self, node: Expression) -> Mask:
         from tbcore.patterns import Matcher  # 30 ms, not when a server starts
 
         if self._matcher is None:
-            self._matcher = Matcher(scale=max(1, len(self._names) / _NAMES_OF_ONE_LIMIT))
+            self._matcher = Matcher(scale=max(1, len(self._lowered) / _NAMES_OF_ONE_LIMIT))
         try:
-            found: Mask = self._matcher.search(ignoring_case(node.pattern), self._names)
+            found: Mask = self._matcher.search(ignoring_case(node.pattern), self._facts.runs)
         except BadRequestError:
             raise QueryError("the expression takes too long", node.at) from None
         return found

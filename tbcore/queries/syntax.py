@@ -166,17 +166,13 @@ class Or(NamedTuple):
 Node = Word | Glob | Expression | Comparison | Has | Live | Newest | Not | And | Or
 
 
-def parse(text: str, *, for_tags: bool = False) -> Node:
-    """The tree of a query. Raises QueryError.
-
-    With `for_tags`, the query finds names of tags: comparisons, `has:`, `newest:`, `live` and
-    `quiet` are ordinary words.
-    """
+def parse(text: str) -> Node:
+    """The tree of a query. Raises QueryError."""
     if len(text) > MAX_QUERY_CHARACTERS:
         raise QueryError(f"longer than {MAX_QUERY_CHARACTERS} characters", MAX_QUERY_CHARACTERS)
     if not text.strip(_BLANK):
         return And(())
-    parser = _Parser(text, for_tags)
+    parser = _Parser(text)
     query = parser.alternatives()
     if parser.at < len(text):
         raise QueryError("unmatched )", parser.at)
@@ -185,7 +181,7 @@ def parse(text: str, *, for_tags: bool = False) -> Node:
 
 def parse_attribute(text: str) -> Attribute:
     """The attribute for a text such as `lr` or `val/loss:last`. Raises QueryError."""
-    chunk = _Parser(text, for_tags=False).chunk()
+    chunk = _Parser(text).chunk()
     end = _OPERATOR.search(_mask(chunk))
     length = end.start() if end else len(chunk)
     if length < len(text) or not chunk or chunk.startswith(":"):
@@ -222,9 +218,8 @@ def read_number(text: str) -> float | None:
 class _Parser:
     """Parses a query from left to right, and raises QueryError at the first mistake."""
 
-    def __init__(self, text: str, for_tags: bool) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._for_tags = for_tags
         self._open: list[int] = []
         """The positions of the parentheses that are open."""
         self.at = 0
@@ -284,16 +279,15 @@ class _Parser:
         if self._text[start : start + 3].lower() == "re:":
             return self._expression()
         chunk = self.chunk()
-        if not self._for_tags:
-            mask = _mask(chunk)
-            if operator := _OPERATOR.search(mask):
-                return _comparison(chunk, operator, start, self._text)
-            if mask[:4].lower() == "has:":
-                return _has(chunk[4:], start)
-            if mask[:7].lower() == "newest:":
-                return _newest(chunk[7:], start + 7)
-            if mask.lower() in ("live", "quiet"):
-                return Live() if mask.lower() == "live" else Not(Live())
+        mask = _mask(chunk)
+        if operator := _OPERATOR.search(mask):
+            return _comparison(chunk, operator, start, self._text)
+        if mask[:4].lower() == "has:":
+            return _has(chunk[4:], start)
+        if mask[:7].lower() == "newest:":
+            return _newest(chunk[7:], start + 7)
+        if mask.lower() in ("live", "quiet"):
+            return Live() if mask.lower() == "live" else Not(Live())
         name = name_or_glob(chunk)
         return Word(name) if isinstance(name, str) else name
 

@@ -10,21 +10,28 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from machine import node_command
 
 import tbcore
-from tbcore.queries.evaluation import HParam, Point, matching_names, matching_runs
+from tbcore.queries.evaluation import HParam, Point, matching_runs
 from tbcore.queries.offers import format_attribute
 from tbcore.queries.syntax import (
+    And,
     Attribute,
     Comparison,
+    Expression,
     Glob,
+    Node,
+    Not,
+    Or,
     QueryError,
+    Word,
     parse,
     parse_attribute,
 )
@@ -81,6 +88,11 @@ def closest(name: str, names: Iterable[str]) -> str:
     return name if name in equal or not equal else equal[0]
 
 
+def names_found(query: str, names: Sequence[str]) -> list[bool]:
+    """Whether each name matches a query with neither facts nor comparisons."""
+    return matching_runs(parse(query), cast(Any, SimpleNamespace(runs=names))).tolist()
+
+
 def point_of(points: Sequence[Point], stat: str, limit: int | None) -> Point | None:
     """The point that a statistic selects."""
     if stat in ("min", "max"):
@@ -102,15 +114,6 @@ def test_queries_find_runs(case: dict[str, Any]) -> None:
     """Each query finds the runs of the table, in their order."""
     found = matching_runs(parse(case["query"]), FACTS)
     assert [run for run, is_found in zip(FACTS.runs, found, strict=True) if is_found] == (
-        case["finds"]
-    )
-
-
-@pytest.mark.parametrize("case", TABLE["tagQueries"], ids=lambda case: case["query"])
-def test_queries_for_tags_find_names(case: dict[str, Any]) -> None:
-    """What is about runs is an ordinary word there."""
-    found = matching_names(parse(case["query"], for_tags=True), TABLE["tags"])
-    assert [tag for tag, is_found in zip(TABLE["tags"], found, strict=True) if is_found] == (
         case["finds"]
     )
 
@@ -166,14 +169,13 @@ def test_other_texts_of_attributes() -> None:
 def test_expressions_have_more_time_for_more_names() -> None:
     """Half a second for every 50,000, so that a million runs can be searched."""
     names = [f"sweep/run{number}/seed1" for number in range(120_000)]
-    assert matching_names(parse("re:run7$ | re:1/seed1$"), names).sum() == 12_000
+    assert sum(names_found("re:run7$ | re:1/seed1$", names)) == 12_000
     # The expressions of a query share its time: the first one must not use up that of the others.
     names = names[:50] * 10_000
-    query = parse(" | ".join(["re:1/seed1$"] * 3))
-    assert matching_names(query, names).sum() == 50_000
-    query = parse("re:(a?){200}[ab]{500}c")
+    assert sum(names_found(" | ".join(["re:1/seed1$"] * 3), names)) == 50_000
+    query = "re:(a?){200}[ab]{500}c"
     with pytest.raises(QueryError, match="takes too long"):
-        matching_names(query, ["ab" * 2000] * 120_000)
+        names_found(query, ["ab" * 2000] * 120_000)
 
 
 def test_no_query_takes_long() -> None:
@@ -181,11 +183,11 @@ def test_no_query_takes_long() -> None:
     for glob, length in [("*a" * 4 + "*b", 300), ("*a" * 240 + "*b", 20_000)]:
         names = ["a" * length, "a" * length + "b"]
         started = time.thread_time()
-        assert matching_names(parse(glob), names).tolist() == [False, True]
+        assert names_found(glob, names) == [False, True]
         assert time.thread_time() - started < MAX_SECONDS
-    query = parse("x | re:(a?){200}[ab]{500}c")
+    query = "x | re:(a?){200}[ab]{500}c"
     with pytest.raises(QueryError, match=r"^the expression takes too long, at character 8$"):
-        matching_names(query, ["ab" * 20_000] * 20)
+        names_found(query, ["ab" * 20_000] * 20)
 
 
 # -- the page finds the same -----------------------------------------------------------------------
@@ -344,16 +346,31 @@ def test_properties_what_the_page_finds_itself_is_what_the_server_finds(
     assert num_plain > 20
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+def is_about_names(node: Node) -> bool:
+    """Whether a query has only words, globs and expressions."""
+    match node:
+        case Not(part):
+            return is_about_names(part)
+        case And(parts) | Or(parts):
+            return all(map(is_about_names, parts))
+    return isinstance(node, Word | Glob | Expression)
+
+
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(query=QUERIES, tags=st.lists(NAMES | st.text(ALPHABET, max_size=8), max_size=3))
-def test_properties_any_query_for_tags_finds_the_same_in_the_page(
+def test_properties_the_page_finds_tags_as_the_server_finds_runs_by_name(
     page: Callable[[dict[str, Any]], dict[str, Any]], query: str, tags: list[str]
 ) -> None:
-    """Comparisons and facts are words there."""
+    """In a query for tags, which only the page answers, comparisons and facts are words."""
+    try:
+        assume(is_about_names(parse(query)))
+    except QueryError:
+        reject()
 
     def find() -> Iterable[str]:
-        found = matching_names(parse(query, for_tags=True), tags).tolist()
-        return (tag for tag, is_found in zip(tags, found, strict=True) if is_found)
+        return (
+            tag for tag, is_found in zip(tags, names_found(query, tags), strict=True) if is_found
+        )
 
     assert answer_of(find) == page({"query": query, "tags": tags})
 
