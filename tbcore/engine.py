@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
-    from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
+    from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, logdirs_here
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tbcore.plugins.loading import load_plugins
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
+    from tbcore.queries import format_name
     from tbcore.queries.attributes import RunColumns
     from tbcore.queries.evaluation import fact_of, text_of
     from tbcore.queries.offers import format_attribute
@@ -56,15 +57,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event", "EventFile",
     "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError",
-    "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema",
-    "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata",
-    "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
+    "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series",
+    "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table",
+    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
     "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of", "fields",
-    "find_unshown", "format_attribute", "guarded", "installed_plugins", "is_event_file",
-    "is_live", "is_uri", "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches",
-    "numpy_to_tensor", "one_line", "parse", "parse_attribute", "plural", "quoted",
-    "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json",
-    "user_directory", "warn", "warnings_printed", "watch",
+    "find_unshown", "format_attribute", "format_name", "guarded", "installed_plugins",
+    "is_event_file", "is_live", "is_uri", "load_plugins", "loaded", "logdir_specs", "logdirs_here",
+    "logs_discarded", "matches", "numpy_to_tensor", "one_line", "parse", "parse_attribute",
+    "plural", "quoted", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
+    "text_of", "to_json", "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -78,7 +79,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     ),
     "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
-    "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan"),
+    "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan", "logdirs_here"),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
@@ -94,6 +95,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.loading": ("load_plugins",),
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
+    "tbcore.queries": ("format_name",),
     "tbcore.queries.attributes": ("RunColumns",),
     "tbcore.queries.evaluation": ("fact_of", "text_of"),
     "tbcore.queries.offers": ("format_attribute",),

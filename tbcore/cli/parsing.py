@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import sys
@@ -22,11 +21,6 @@ _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
 
-USUAL_LOGDIRS = ("runs", "lightning_logs", "logs")
-"""Log directories of PyTorch, Lightning and others."""
-_MAX_DIRECTORIES_SEARCHED = 1000
-
-
 def program() -> str:
     """The name under which this program was started: `tensorboard`, or else `tbcore`."""
     name = os.path.basename("".join(sys.argv[:1])).lower().removesuffix(".exe")
@@ -36,17 +30,6 @@ def program() -> str:
 def warn(message: str) -> None:
     """Prints a message in the format of the server's log."""
     click.echo(f"{program()}: warning: {message}", err=True)
-
-
-def logdirs_here() -> list[str]:
-    """Those of USUAL_LOGDIRS in the working directory in which a short search finds event files."""
-    from tbcore.eventfiles.storage import is_event_file
-
-    def has_event_files(name: str) -> bool:
-        folders = itertools.islice(os.walk(name), _MAX_DIRECTORIES_SEARCHED)
-        return any(is_event_file(file) for _, _, files in folders for file in files)
-
-    return [name for name in USUAL_LOGDIRS if has_event_files(name)]
 
 
 def underscored(option: str) -> str:

@@ -15,13 +15,11 @@ import click
 from click.core import ParameterSource
 
 from tbcore.cli.parsing import (
-    USUAL_LOGDIRS,
     Command,
     as_typed,
     converter,
     count,
     logdir_specs,
-    logdirs_here,
     not_negative,
     plugins_dir_option,
     program,
@@ -343,6 +341,8 @@ def serve_command(
 
     Options may be written with - or with _, and set by variables such as TBCORE_PORT.
     """
+    from tbcore.eventfiles.logdir import logdirs_here
+
     if len(directories) > 1:
         raise click.UsageError(
             f"expected one log directory, got {len(directories)}; "
@@ -357,7 +357,7 @@ def serve_command(
     if not "".join(logdirs) and not options["index"]:
         if context.parent and context.parent.invoked_subcommand is None:
             click.echo(context.parent.get_help())
-        here = f", and no event files in {', '.join(USUAL_LOGDIRS)}" if not logdirs else ""
+        here = "" if logdirs else ", and no event files found here"
         raise click.UsageError(f"no log directory given{here}; try `{program()} runs/`", context)
     if options["embed_in"] and not options["secret_prefix"]:
         # A frame of another site has no cookie, so a secret path takes its place.

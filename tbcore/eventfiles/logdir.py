@@ -12,12 +12,13 @@ import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
 from tbcore.eventfiles.other_files import OtherFiles, summed
-from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root
+from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root, is_event_file
 from tbcore.text import describe, one_line, readable
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,9 @@ logger = logging.getLogger(__name__)
 MIN_FILE_BYTES = 1 << 14
 """A smaller file counts as this many bytes when work is divided: opening a file takes about as long
 as decoding this many bytes."""
+_USUAL_LOGDIRS = "runs", "lightning_logs", "logs"
+"""Log directories of PyTorch, Lightning and others."""
+_MAX_DIRECTORIES_SEARCHED = 1000
 
 
 class LogdirSpec(NamedTuple):
@@ -102,6 +106,19 @@ def checked_specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
                 f"{os.path.dirname(path) or '.'!r}"
             )
     return specs
+
+
+def logdirs_here() -> list[str]:
+    """Those of _USUAL_LOGDIRS in the working directory in which a short search finds event files.
+
+    If there are none, `.`, the working directory, if such a search finds event files there.
+    """
+
+    def has_event_files(name: str) -> bool:
+        folders = islice(os.walk(name), _MAX_DIRECTORIES_SEARCHED)
+        return any(is_event_file(file) for _, _, files in folders for file in files)
+
+    return [*filter(has_event_files, _USUAL_LOGDIRS)] or [*filter(has_event_files, ["."])]
 
 
 def scan(specs: Sequence[LogdirSpec]) -> Scan:

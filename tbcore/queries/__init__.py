@@ -5,3 +5,19 @@ inherited (`inheritance`), `evaluation` finds the runs that match a query, and `
 else may be meant. docs/queries.md describes the language, and tests/queries.json has cases for it.
 The page finds plain words, globs and tags itself: tbcore/web/lib/queries/.
 """
+
+from __future__ import annotations
+
+import re
+
+_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
+"""Finds what a name without quotes may not have; see docs/queries.md."""
+
+
+def format_name(name: str) -> str:
+    """A name or value as a query has it, in quotes if it needs them."""
+    return in_quotes(name) if _NEEDS_QUOTES.search(name) else name
+
+
+def in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

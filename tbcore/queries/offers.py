@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
 
+from tbcore.queries import format_name, in_quotes
 from tbcore.queries.attributes import RunColumns, Unknown
 from tbcore.queries.evaluation import compare_hparam, comparisons, text_of
 from tbcore.queries.syntax import FACTS, Attribute, Comparison, Has, Node, Offer
@@ -22,7 +23,6 @@ _MAX_VALUES = 50
 """Maximum number of values that are compared character by character."""
 _MAX_VALUE_CHARACTERS = 100
 """Longer values are not compared."""
-_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 _PAIR = re.compile(
     r"(?<![^\s(|-])(?!has:|re:)([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])", re.IGNORECASE
 )
@@ -48,15 +48,6 @@ def format_attribute(attribute: Attribute) -> str:
     is_like_other = name.lower() in FACTS if kind == "hparam" else name.lower() == "re" and stat
     name = in_quotes(name) if is_like_other else format_name(name)
     return name + (f":{stat}" if stat else "") + ("" if step is None else f"({step})")
-
-
-def format_name(name: str) -> str:
-    """A name or value as a query has it, in quotes if it needs them."""
-    return in_quotes(name) if _NEEDS_QUOTES.search(name) else name
-
-
-def in_quotes(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:

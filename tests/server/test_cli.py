@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from tbcore import __version__
-from tbcore.cli import main, parsing
+from tbcore.cli import main
 from tbcore.cli.serve import IGNORED_OPTIONS, UNSUPPORTED_OPTIONS, serve_command
 from tbcore.errors import TbcoreError
+from tbcore.eventfiles import logdir
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.config import Config
 from tbcore.server import serve as serve_module
@@ -246,8 +247,7 @@ def test_options_of_tensorboard_without_effect(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["serve"], ["no log directory given, and no event files in runs, lightning_logs, logs; "
-                     "try `tbcore runs/`"]),
+        (["serve"], ["no log directory given, and no event files found here; try `tbcore runs/`"]),
         (["serve", ""], ["no log directory given"]),
         (["serve", "--logdir="], ["no log directory given"]),
         (["serve", "runs", "--logdir", "runs"],
@@ -537,6 +537,17 @@ def test_a_usual_directory_is_found(
     assert capsys.readouterr().err == f"tbcore: {line}\n"
 
 
+def test_the_working_directory_is_served_if_it_has_event_files(
+    served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the commands without a directory do: see test_commands.py of tbcore-logs."""
+    Path("outputs/a").mkdir(parents=True)
+    Path("outputs/a/events.out.tfevents.1").touch()
+
+    assert served().config.logdir == "."
+    assert capsys.readouterr().err == "tbcore: no log directory given; serving . (found: .)\n"
+
+
 def test_a_given_directory_is_not_searched_for(
     served: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -553,7 +564,7 @@ def test_a_given_directory_is_not_searched_for(
 
 def test_the_search_for_a_directory_is_short(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a large directory without event files, only a part is searched."""
-    monkeypatch.setattr(parsing, "_MAX_DIRECTORIES_SEARCHED", 3)
+    monkeypatch.setattr(logdir, "_MAX_DIRECTORIES_SEARCHED", 3)
     for folder in ("runs/a/b/c", "logs/a/b"):
         Path(folder).mkdir(parents=True)
         Path(folder, "events.out.tfevents.1").touch()
@@ -757,7 +768,7 @@ def test_without_arguments_the_help_is_printed(
     output = capsys.readouterr()
     assert "tbcore runs/" in output.out
     [line] = output.err.splitlines()
-    assert "no event files in runs, lightning_logs, logs" in line
+    assert "no event files found here" in line
 
 
 def test_help_needs_none_of_the_heavy_modules() -> None:

@@ -266,9 +266,11 @@ def test_a_tag_is_shown_with_all_points(logdir: Path) -> None:
         (".", ["exp/lr0"], {}),
         (".", ["./exp/lr0/"], {}),
         (".", ["exp/lr0", "loss"], {}),
+        ("..", ["exp/lr0", "loss"], {}),
         ("..", ["logs", "exp/lr0"], {}),
         ("..", ["logs", "exp/lr0", "loss"], {}),
         ("..", ["logs/exp/lr0"], {}),
+        ("..", ["logs/exp/lr0", "loss"], {}),
         ("..", ["exp/lr0", "loss"], {"TBCORE_LOGDIR": "logs"}),
     ],
 )
@@ -279,6 +281,28 @@ def test_the_directory_may_be_left_out(
     where = {".": logdir, "..": logdir.parent}[cwd]
     result = piped("show", *arguments, cwd=where, **variables)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_directory_is_the_one_that_is_served(logdir: Path, tmp_path: Path) -> None:
+    """Of `runs`, `lightning_logs` and `logs`, the first; a line names it. Or else the working
+    directory. `show` and `diff` also take paths, of any run."""
+    write_run(tmp_path, "outputs/a", scalars={"loss": [1.0]})
+    alone = piped("ls", "-0", cwd=tmp_path)
+    assert (alone.stdout, alone.stderr) == ("outputs/a\0", "")
+    for name in ("logs/b", "runs/c"):
+        write_run(tmp_path, name, scalars={"loss": [2.0]})
+
+    found = piped("ls", "-0", cwd=tmp_path)
+
+    line = "tbcore: no log directory given; reading runs (found: runs, logs)\n"
+    assert (found.stdout, found.stderr) == ("c\0", line)
+    assert piped("ls", "-0", cwd=tmp_path, TBCORE_LOGDIR="outputs").stderr == ""
+    for names in (["c", "c"], ["runs/c", "runs/c"], ["c", "runs/c"], ["outputs/a", "outputs/a/"]):
+        result = piped("diff", *names, cwd=tmp_path)
+        is_mixed = "/" in names[1] and "/" not in names[0]
+        assert (result.returncode, result.stdout) == (1 if is_mixed else 0, "")
+        assert is_mixed == ("no run 'runs/c'" in result.stderr)
+    assert "outputs/a" in piped("show", "outputs/a", cwd=tmp_path).stdout
 
 
 # -- on a terminal -----------------------------------------------------------------------------
@@ -507,8 +531,9 @@ def test_progress_is_shown_after_a_second(seconds: float, is_shown: bool) -> Non
 
 def test_help_imports_no_more_than_declarations() -> None:
     """`tbcore --help` imports nothing of this package, `tbcore ls --help` what declares it."""
-    parts = ("", ".commands", ".commands.ls", ".commands.offers", ".commands.options")
-    declared = [f"tbcore_logs{part}" for part in parts]
+    parts = ("arguments", "ls", "offers", "options")
+    declared = ["tbcore_logs", "tbcore_logs.commands"]
+    declared += [f"tbcore_logs.commands.{part}" for part in parts]
     for arguments, modules in (
         (["--help"], []), (["serve", "--help"], []), (["ls", "--help"], declared),
     ):  # fmt: skip

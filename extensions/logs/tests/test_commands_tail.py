@@ -153,7 +153,8 @@ def test_a_flushed_point_is_printed_at_once(
 
 
 def test_new_tags_and_runs_are_followed(tmp_path: Path, follow: Callable[..., Follower]) -> None:
-    """A new tag makes a new header. What is logged later for a step is a line of its own."""
+    """A new tag has a column at the end, and no second header. What is logged later for a step is a
+    line of its own."""
     path = write_run(tmp_path, "a", scalars={"loss": [1.0]}, filename="tfevents")
     follower = follow(tmp_path, "--runs", "*")
     follower.next()
@@ -161,8 +162,9 @@ def test_new_tags_and_runs_are_followed(tmp_path: Path, follow: Callable[..., Fo
 
     with EventFileWriter(path) as writer:
         writer.add_summary(0, summaries.scalar("val", 5.0))
-    assert follower.next() == "run\tstep\twall_time\tloss\tval"
     assert follower.next().split("\t")[3:] == ["", "5.0"]
+    line = "tbcore: warning: new tag 'val': column 5, which the header lacks"
+    assert follower.errors.get(timeout=WAIT_SECONDS) == line
 
     write_run(tmp_path, "b", scalars={"loss": [(7, 2.0)]})
     assert follower.next().split("\t")[:2] == ["b", "7"]
@@ -182,6 +184,53 @@ def test_a_directory_that_vanishes_is_reported_and_followed(
 
     write_run(logdir, "a", scalars={"loss": [(3, 2.0)]})
     assert follower.next().split("\t")[1] == "3"
+
+
+def test_it_waits_for_a_directory_and_its_first_run(
+    tmp_path: Path, follow: Callable[..., Follower]
+) -> None:
+    """As `serve --logdir` does. Without -f, both are errors."""
+    logdir = tmp_path / "logs"
+    assert piped("tail", logdir).returncode == 2
+    follower = follow(logdir)
+    line = f"tbcore: warning: '{logdir}' does not exist; waiting for it"
+    assert follower.errors.get(timeout=WAIT_SECONDS) == line
+    logdir.mkdir()
+    line = f"tbcore: warning: no event files below '{logdir}' yet; waiting for the first"
+    assert follower.errors.get(timeout=WAIT_SECONDS) == line
+    assert piped("tail", logdir).returncode == 1
+
+    path = write_run(logdir, "a", scalars={}, filename="tfevents")
+    with EventFileWriter(path) as writer:
+        writer.add_summary(7, summaries.scalar("loss", 0.5))
+    assert follower.next().startswith("run\tstep\twall_time")
+    assert follower.next().split("\t")[:2] == ["a", "7"]
+    assert follower.errors.empty()
+
+
+def test_a_run_without_the_tags_yet_is_followed(
+    tmp_path: Path, follow: Callable[..., Follower]
+) -> None:
+    path = write_run(tmp_path, "a", texts={"config": ["x"]}, filename="tfevents")
+    assert "no tag 'loss'" in piped("tail", tmp_path, "--tags", "loss").stderr
+    follower = follow(tmp_path, "--tags", "loss")
+    with EventFileWriter(path) as writer:
+        writer.add_summary(7, summaries.scalar("loss", 0.5))
+    assert follower.next() == "run\tstep\twall_time\tloss"
+    assert follower.next().split("\t")[1::2] == ["7", "0.5"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_wait_ends_when_its_reader_is_gone(tmp_path: Path, is_there: bool) -> None:
+    path = tmp_path if is_there else tmp_path / "logs"
+    script = (
+        f"{shlex.join(command('tail', '-f', path))} 2>errors |"
+        "(until grep -q waiting errors; do sleep 0.01; done)"
+    )
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script], timeout=WAIT_SECONDS, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 128 + signal.SIGPIPE
 
 
 def test_an_interrupt_ends_it_quietly(tmp_path: Path, follow: Callable[..., Follower]) -> None:

@@ -15,8 +15,8 @@ from tbcore_logs.commands.options import LogCommand, json_option
 def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
     """Print what differs between the runs A and B: hyperparameters, texts, tags, last values.
 
-    The default of LOGDIR is $TBCORE_LOGDIR, or this directory. The exit status is 1 if anything
-    differs.
+    The default of LOGDIR is $TBCORE_LOGDIR, or what `tbcore` serves. The exit status is 1 if
+    anything differs.
     """
     from tbcore_logs.printing.diff import diff
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def export(context: click.Context, /, *, selection: LogSelection, **options: Any) -> int:
     """Write all points of the scalars below LOGDIR, a row for each: run, tag, step, time, value.
 
-    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
-    exit status is 1, and there is no file, if nothing matches.
+    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves.
+    The exit status is 1, and there is no file, if nothing matches.
     """
     from tbcore_logs.printing.export import export
 

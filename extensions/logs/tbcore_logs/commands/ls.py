@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def ls(*, selection: LogSelection, **options: Any) -> int:
     """List the runs below LOGDIR: whether they are written to, how far they got, last values.
 
-    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
-    exit status is 1 if there is no such run.
+    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves.
+    The exit status is 1 if there is no such run.
     """
     from tbcore_logs.printing.ls import list_runs
 

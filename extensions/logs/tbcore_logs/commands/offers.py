@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
+
+from tbcore.engine import format_name
+from tbcore_logs.commands.arguments import default_logdir
 
 if TYPE_CHECKING:
     from tbcore_logs.names import Names
@@ -20,8 +21,6 @@ _STATS = "last", "min", "max", "argmin", "argmax"
 _OWN_COLUMNS = "run", "state", "step", "started", "age", "took"
 _COLUMNS_OF_GROUPS = "group", "runs"
 _RULES = "seeds", "numbers"
-_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-')
-"""Names that stand in double quotes in a query; see docs/queries.md."""
 
 
 class Typed(NamedTuple):
@@ -31,11 +30,6 @@ class Typed(NamedTuple):
     """Whether `--` precedes the word that is completed."""
     value: str = ""
     """The value of an option that is completed, if it begins with a dash; else ""."""
-
-
-def default_logdir() -> str:
-    """$TBCORE_LOGDIR, or else the working directory."""
-    return os.environ.get("TBCORE_LOGDIR") or "."
 
 
 def runs(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
@@ -73,10 +67,10 @@ def where(context: click.Context, parameter: click.Parameter, incomplete: str) -
     complete = re.match(r'(?:(?:"(?:[^"]|"")*+"|[^\s(|"])*[\s(|])*-?', text)
     start = complete.end() if complete else 0
     names = _names(context)
-    terms = [f"{_in_query(name)}{sign}" for name in names.hparams for sign in "=<>"]
-    scalars = [_in_query(tag) for tag, is_scalar in names.tags.items() if is_scalar]
+    terms = [f"{format_name(name)}{sign}" for name in names.hparams for sign in "=<>"]
+    scalars = [format_name(tag) for tag, is_scalar in names.tags.items() if is_scalar]
     terms += [f"{tag}:{stat}{sign}" for tag in scalars for stat in _STATS[:3] for sign in "<>"]
-    terms += [f"has:{_in_query(tag)}" for tag in names.tags]
+    terms += [f"has:{format_name(tag)}" for tag in names.tags]
     terms += [f"{tag}:change(" for tag in scalars]
     terms += ["has:nan", "live", "quiet", "step>=", "age<", "took>", "newest:"]
     return [CompletionItem(text[:start] + each) for each in terms if each.startswith(text[start:])]
@@ -108,8 +102,9 @@ def names_of_diff(context: click.Context, parameter: click.Parameter, incomplete
 
 
 def _runs_or_directories(context: click.Context, incomplete: str) -> Offers:
-    """Runs in the default directory, or if there are none of this name, directories."""
+    """Runs in the default directory, else in the working directory, else directories."""
     offers = _positional(context, _runs(None), incomplete)
+    offers = offers or _positional(context, _runs("."), incomplete)
     return offers or [CompletionItem(incomplete, type="dir")]
 
 
@@ -154,10 +149,6 @@ def _last_name(text: str) -> tuple[str, str]:
     return text[:end], name[1:].replace('""', '"') if name.startswith('"') else name
 
 
-def _in_query(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if _NEEDS_QUOTES.search(name) else name
-
-
 def _columns(names: Names, partial: str) -> list[str]:
     """Hyperparameters and tags; if there is a single one, with its statistics."""
     scalars = [tag for tag, is_scalar in names.tags.items() if is_scalar]
@@ -183,17 +174,9 @@ def _names(context: click.Context) -> Names:
 def _tags_of(logdir: str, run: str) -> Iterable[str]:
     from tbcore_logs.names import names_in
 
-    return names_in([_runs(os.path.join(logdir, run)).get(".", [])]).tags
+    path = os.path.join(logdir, run)
+    return names_in([_runs(path if os.path.isdir(path) else run).get(".", [])]).tags
 
 
 Complete = Callable[[click.Context, click.Parameter, str], Offers]
 """The type of `shell_complete` of parameters."""
-
-
-def split_names(text: str) -> list[str]:
-    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV."""
-    names = text.split(",")
-    with suppress(csv.Error):  # A text with quotes may still be a name.
-        if '"' in text:
-            names = next(csv.reader([text], strict=True))
-    return [name for name in names if name]

@@ -10,6 +10,7 @@ import click
 
 from tbcore.engine import Command
 from tbcore_logs.commands import offers
+from tbcore_logs.commands.arguments import split_names
 
 MAX_BYTES = "tbcore.max_bytes"
 """Key in `click.Context.meta` of the value of --max_bytes."""
@@ -42,14 +43,14 @@ def _with_names(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
     """The values of an option, which `split_names` splits later; None if there are no names."""
-    return [text for text in texts if offers.split_names(text)] or None
+    return [text for text in texts if split_names(text)] or None
 
 
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
     """The names in the values of an option; None if there are none."""
-    return [name for text in texts for name in offers.split_names(text)] or None
+    return [name for text in texts for name in split_names(text)] or None
 
 
 def count(text: str) -> int:

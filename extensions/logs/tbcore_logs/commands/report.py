@@ -29,7 +29,7 @@ def report(*, selection: LogSelection, **options: Any) -> int:
 
     It has the hyperparameters that differ, a value of each tag, and its course in characters. With
     -o, it also shows drawings of the tags, in a light and in a dark form. LOGDIR is a directory or
-    an event file; the default is $TBCORE_LOGDIR, or this directory.
+    an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves.
     """
     from tbcore_logs.printing.report import report
 

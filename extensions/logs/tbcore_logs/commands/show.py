@@ -20,8 +20,8 @@ def show(
 ) -> int:
     """Show times, hyperparameters, texts and tags of a run, or the points of one tag.
 
-    The default of LOGDIR is $TBCORE_LOGDIR, or this directory. Of two names, the first is LOGDIR if
-    it is a directory with a run of the second name.
+    The default of LOGDIR is $TBCORE_LOGDIR, or what `tbcore` serves. Of two names, the first is
+    LOGDIR if it is a directory with a run of the second name.
     """
     from tbcore_logs.printing.show import show
 

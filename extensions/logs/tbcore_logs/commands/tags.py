@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def tags(*, selection: LogSelection, **options: Any) -> int:
     """List the tags below LOGDIR: kind, number of runs, number of values, highest last step.
 
-    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
-    exit status is 1 if there is no such tag.
+    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves.
+    The exit status is 1 if there is no such tag.
     """
     from tbcore_logs.printing.tags import list_tags
 

@@ -33,8 +33,8 @@ def tail(*, selection: LogSelection, **options: Any) -> int:
     """Print the last steps of a run, a line for each, with a column for each tag.
 
     The run is the one that was written last, unless --runs or --where select others. LOGDIR is a
-    directory or an event file; the default is $TBCORE_LOGDIR, or this directory. With --json, each
-    line is an object.
+    directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves. With --json,
+    each line is an object.
     """
     from tbcore_logs.printing.tail import tail
 

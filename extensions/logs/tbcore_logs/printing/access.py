@@ -10,14 +10,15 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import one_line, parse, quoted, warn, warnings_printed
-from tbcore_logs.commands.offers import default_logdir, split_names
+from tbcore.engine import is_uri, one_line, parse, quoted, warn, warnings_printed
+from tbcore_logs.commands.arguments import default_logdir, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -29,6 +30,9 @@ _BATCH_BYTES = 1 << 26
 """Maximum size of runs that are read together; a larger run is read alone."""
 _BATCH_RUNS = 2000
 _PROGRESS_AFTER_SECONDS = 1.0
+_PAUSE_SECONDS = 0.5
+"""Pause between two looks for the first event files, which take as long as a scan."""
+_REMOTE_PAUSE_SECONDS = 30.0
 
 ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
@@ -47,9 +51,12 @@ class LogSelection(NamedTuple):
     tags: list[str] | None = None
     """Values with names and patterns; None for all tags."""
 
-    def opened(self) -> tuple[Logs, list[str]]:
-        """The logs, and the names of the runs. Raises ClickException if there are none."""
-        logs = opened(self.logdir)
+    def opened(self, *, waits: bool = False) -> tuple[Logs, list[str]]:
+        """The logs, and the names of the runs. Raises ClickException if there are none.
+
+        With `waits`, waits for event files, as `opened` does.
+        """
+        logs = opened(self.logdir or default_logdir(says=True), waits=waits)
         names = self.names(logs)
         if not names:
             raise click.ClickException(
@@ -157,23 +164,49 @@ def if_readable() -> Iterator[None]:
         logger.warning("%s", one_line(str(error)))
 
 
-def opened(logdir: str | None) -> Logs:
-    """The logs in a directory or event file, by default those in `default_logdir`."""
+def opened(logdir: str | None, *, waits: bool = False) -> Logs:
+    """The logs in a directory or event file, by default those in `default_logdir`.
+
+    With `waits`, waits until there are event files, after a line that says so.
+    """
     path = logdir or default_logdir()
     context = click.get_current_context()
-    try:
-        logs = Logs(path)
-    except FileNotFoundError as error:
-        missing = error.filename  # In an object store, it may be the bucket.
-        raise click.UsageError(f"{missing!r} does not exist", context) from None
-    except TbcoreError:  # Some are ValueErrors.
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error), context) from None
-    except OSError as error:
-        raise DataError(str(error)) from None
+    said = ""
+    while True:
+        try:
+            logs = Logs(path)
+            if len(logs) or not waits:
+                break
+            line = f"no event files below {path!r} yet; waiting for the first"
+        except FileNotFoundError as error:
+            missing = f"{error.filename!r} does not exist"  # In an object store, maybe the bucket.
+            if not waits:
+                raise click.UsageError(missing, context) from None
+            line = f"{missing}; waiting for it"
+        except TbcoreError:  # Some are ValueErrors.
+            raise
+        except ValueError as error:
+            raise click.UsageError(str(error), context) from None
+        except OSError as error:
+            raise DataError(str(error)) from None
+        if line != said:
+            warn(one_line(line))
+            said = line
+        time.sleep(_REMOTE_PAUSE_SECONDS if is_uri(path) else _PAUSE_SECONDS)
     context.ensure_object(list).append(logs)  # `main` needs it for the exit status.
     return logs
+
+
+def opened_for(name: str) -> Logs:
+    """The logs in the default directory. If they lack a run of this name, but it is a path, those
+    in the working directory, whose names are paths as a shell completes them."""
+    logs = opened(None)
+    is_path = not has_run(logs, name) and os.path.isdir(name)
+    return opened(".") if is_path and not os.environ.get("TBCORE_LOGDIR") else logs
+
+
+def has_run(logs: Logs, name: str) -> bool:
+    return name in logs or os.path.normpath(name) in logs
 
 
 def run_named(logs: Logs, name: str) -> Run:

@@ -13,7 +13,7 @@ from tbcore import DataError, NotFoundError
 from tbcore.engine import one_line
 from tbcore_logs import Run
 from tbcore_logs.forms import SCALAR, TEXT
-from tbcore_logs.printing.access import opened, progress, run_named
+from tbcore_logs.printing.access import opened, opened_for, progress, run_named
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     PrintedColumn,
@@ -31,7 +31,7 @@ def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
 
     Compares the last text and the last scalar of each tag.
     """
-    logs = opened(logdir)
+    logs = opened_for(names[0]) if logdir is None else opened(logdir)
     a, b = (run_named(logs, name) for name in names)
     with progress(lambda: "reading logs"):
         logs.read(runs=[a.name, b.name])

@@ -22,7 +22,7 @@ import click
 
 from tbcore.engine import one_line
 from tbcore_logs import Logs, Run, ScalarSeries
-from tbcore_logs.commands.offers import default_logdir
+from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.groups import Band, Groups, band_of
 from tbcore_logs.printing.access import LogSelection, if_readable, read

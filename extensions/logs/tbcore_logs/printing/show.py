@@ -13,11 +13,11 @@ import numpy as np
 from tbcore import DataError, NotFoundError
 from tbcore.engine import is_event_file, is_uri, one_line, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
-from tbcore_logs.commands.offers import default_logdir
+from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
-from tbcore_logs.printing.access import ITEMS_OF, opened, progress, run_named
+from tbcore_logs.printing.access import ITEMS_OF, has_run, opened, opened_for, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
 from tbcore_logs.printing.json_output import print_json
@@ -71,9 +71,9 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     if len(names) == 3:
         return opened(names[0]), names[1], names[2]
     if len(names) == 1:
-        logs = opened(None)
+        logs = opened_for(names[0])
         path = os.path.normpath(names[0])
-        if os.path.isdir(path) and path not in logs and names[0] not in logs:
+        if os.path.isdir(path) and not has_run(logs, path):
             within = [quoted(run) for run in logs if run.startswith(f"{path}/")][:3]
             hint = f"runs in it: {', '.join(within)}" if within else "add the name of a run in it"
             raise NotFoundError(f"{quoted(names[0])} is a directory, not a run; {hint}")
@@ -81,12 +81,12 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     first, second = names
     if os.path.isdir(first) or is_uri(first) or is_event_file(first):
         logs = opened(first)
-        if os.path.normpath(second) in logs or second in logs:
+        if has_run(logs, second):
             return logs, second, None
         if os.path.abspath(first) == os.path.abspath(default_logdir()):
             run_named(logs, second)  # Raises the error, with the names of similar runs.
     try:
-        logs = opened(None)
+        logs = opened_for(first)
         run_named(logs, first)
     except UnknownNameError:
         if os.path.isdir(first):

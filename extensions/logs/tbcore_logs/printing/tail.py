@@ -60,7 +60,9 @@ def tail(
     if follow and max_bytes() is not None:
         context = click.get_current_context()
         raise click.UsageError("--follow and --max_bytes cannot be combined", context)
-    logs, names = selection.opened()
+    if follow:
+        _end_with_reader()
+    logs, names = selection.opened(waits=follow)
     is_chosen = selection.runs is not None or selection.where is not None
     if not is_chosen:
         # By the times of the files: the last event of a run is known only after the run is read.
@@ -68,7 +70,8 @@ def tail(
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     printer = _Printer(columns, as_json, shows_run=is_chosen)
-    printer.add_tags(selection.tags_of(known, need_all=True))
+    # A run that has just begun may have none of the tags yet.
+    printer.add_tags(selection.tags_of(known, need_all=bool(known) or not follow))
     readers = {name: _LineReader(selection, total) for name in names}
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
     lines.sort(key=lambda named: named[1][0]["wall_time"])
@@ -81,9 +84,7 @@ def tail(
     else:
         for name, line in lines:
             printer.print(name, *line)
-    if follow:
-        _end_with_reader()
-    elif not lines:
+    if not follow and not lines:
         raise click.ClickException("no scalars were logged")
     for changed in logs.follow() if follow else ():
         if is_chosen:
@@ -170,7 +171,8 @@ class _LineReader:
 
 
 class _Printer:
-    """Prints lines, with a header before the first line and whenever there are new tags."""
+    """Prints lines, with a header before the first one, and on a terminal whenever there are new
+    tags. In a pipe, these get columns at the end, so that what reads it finds no second header."""
 
     def __init__(self, columns: list[str], as_json: bool, *, shows_run: bool) -> None:
         self._columns = columns
@@ -180,13 +182,13 @@ class _Printer:
         self._names: dict[str, str] = {}
         """Maps each tag to the name of its column, which is no other column's."""
 
-    def add_tags(self, tags: Iterable[str]) -> bool:
-        """Adds columns for tags, and returns whether any is new."""
+    def add_tags(self, tags: Iterable[str]) -> list[str]:
+        """Adds columns for the tags that have none, and returns these tags."""
         new = [tag for tag in tags if tag not in self._names]
         for tag in new:
             self._names[tag] = free_name(tag, self._columns)
             self._columns.append(self._names[tag])
-        return bool(new)
+        return new
 
     def json_of(self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]) -> str:
         """A line as JSON."""
@@ -211,8 +213,12 @@ class _Printer:
                 click.echo(styled(self._line({name: name for name in self._columns}), bold=True))
             click.echo(self._line({name: _SHORT.get(name, short)(c) for name, c in cells.items()}))
         else:
-            if added or not self._num_lines:
+            if not self._num_lines:
                 click.echo("\t".join(map(one_line, self._columns)))
+                added = []
+            for tag in added:
+                number = self._columns.index(self._names[tag]) + 1
+                warn(one_line(f"new tag {tag!r}: column {number}, which the header lacks"))
             click.echo("\t".join(plain(cells.get(name)) for name in self._columns))
         self._num_lines += 1
 
