@@ -124,12 +124,29 @@ def test_a_chart_is_drawn_to_a_file(logdir: Path, tmp_path: Path) -> None:
     assert "loss by step" in path.read_text()
     assert ">exp/lr0</text>" in path.read_text()
     for arguments, message in (
-        (["exp/lr0", "loss", "-o", "x.png"], "-o 'x.png' is for a drawing, FILE.svg"),
+        (["exp/lr0", "loss", "-o", "x.pdf"], "-o 'x.pdf' is for a drawing, FILE.svg or FILE.png"),
+        (["exp/lr0", "loss", "-o", "x.png", "--json"], "-o 'x.png' is for a drawing, FILE.svg or"),
         (["exp/lr0", "-o", "x.svg"], "-o draws a tag; 'exp/lr0' has: loss, acc"),
     ):
         result = piped("show", logdir, *arguments, cwd=tmp_path)
         assert result.stderr.startswith(f"tbcore: {message}")
         assert result.stderr.count("\n") == 1
+
+
+def test_a_chart_is_a_png_with_matplotlib_and_one_line_without(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "loss.png"
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        result = piped("show", logdir, "exp/lr0", "loss", "-o", path)
+    line = "FILE.png needs another package: pip install matplotlib; FILE.svg needs none"
+    assert (result.returncode, result.stderr, path.exists()) == (1, f"tbcore: {line}\n", False)
+
+    pytest.importorskip("matplotlib")
+    result = piped("show", logdir, "exp/lr0", "loss", "-o", path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert path.read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_a_closed_stdout_is_an_error_unless_a_file_is_written(logdir: Path, tmp_path: Path) -> None:

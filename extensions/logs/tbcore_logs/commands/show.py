@@ -12,7 +12,9 @@ from tbcore_logs.commands.options import LogCommand, json_option
 @click.argument(
     "names", metavar="[LOGDIR] RUN [TAG]", nargs=-1, shell_complete=offers.names_of_show
 )
-@click.option("-o", "--output", metavar="FILE.svg", help="Write the chart of scalars to a file.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the chart of scalars to FILE.svg or FILE.png."
+)
 @json_option
 @click.pass_context
 def show(
@@ -27,6 +29,7 @@ def show(
 
     if not 1 <= len(names) <= 3:
         raise click.UsageError("expected [LOGDIR] RUN [TAG]; `tbcore ls` lists the runs", context)
-    if output is not None and (as_json or not output.lower().endswith(".svg")):
-        raise click.UsageError(f"-o {output!r} is for a drawing, FILE.svg, without --json", context)
+    if output is not None and (as_json or not output.lower().endswith((".svg", ".png"))):
+        line = f"-o {output!r} is for a drawing, FILE.svg or FILE.png, without --json"
+        raise click.UsageError(line, context)
     return show(names, output=output, as_json=as_json)
