@@ -6,7 +6,7 @@ tag are made on request.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -66,12 +66,20 @@ class Schema:
         """All tags, in order of first appearance."""
         self.mixed = frozenset(tag for tag, info in tags.items() if len(info.kinds) > 1)
         """The tags with several kinds."""
-        self.extended = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._extended)
-        self.tags_matching = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._tags_matching)
 
     def __reduce__(self) -> tuple[type[Schema], tuple[object, ...]]:
         """Pickles the tags alone. Cached results are computed again."""
         return Schema, (self.tags,)
+
+    # The caches are made when they are first used: there may be many schemas with one run each.
+
+    @cached_property
+    def extended(self) -> Callable[[Columns], Schema]:
+        return lru_cache(maxsize=MAX_CACHED_RESULTS)(self._extended)
+
+    @cached_property
+    def tags_matching(self) -> Callable[[ClaimsKey], list[str]]:
+        return lru_cache(maxsize=MAX_CACHED_RESULTS)(self._tags_matching)
 
     def _extended(self, columns: Columns) -> Schema:
         """The schema with the tags of this one, followed by the new tags and kinds of a table.
