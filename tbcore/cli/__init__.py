@@ -119,8 +119,7 @@ class CommandOrLogdir(CommandGroup):
         if _ADDED not in ctx.meta:
             found = available(COMMANDS).items()
             ctx.meta[_ADDED] = {n: points for n, points in found if _COMMAND.fullmatch(n)}
-        added: dict[str, list[EntryPoint]] = ctx.meta[_ADDED]
-        return added
+        return dict(ctx.meta[_ADDED])
 
     def known(self, ctx: click.Context) -> list[str]:
         """The names of all commands, with those of extensions of tbcore that are not installed."""
