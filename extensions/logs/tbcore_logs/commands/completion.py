@@ -104,11 +104,15 @@ def completion(context: click.Context, *, shell: str, words: tuple[str, ...]) ->
 
 def _offers(context: click.Context, words: list[str], last: str) -> list[CompletionItem[str]]:
     """The words that may stand in place of the last one, which is incomplete."""
-    from click.shell_completion import ShellComplete
+    from click.shell_completion import CompletionItem, ShellComplete
 
     def offers(last: str, value: str = "") -> list[CompletionItem[str]]:
         typed = Typed(has_separator="--" in words, value=value)
         root = context.find_root()
+        if not words and not last.startswith("-"):
+            # Click would import all commands, to leave out hidden ones.
+            names = root.command.list_commands(root)
+            return [CompletionItem(name) for name in names if name.startswith(last)]
         # With a parent, it does not search for the commands of extensions again.
         shared = {"obj": typed, "parent": root}
         return ShellComplete(root.command, shared, "tbcore", "").get_completions([*words], last)
