@@ -109,7 +109,7 @@ def _offers(context: click.Context, words: list[str], last: str) -> list[Complet
     def offers(last: str, value: str = "") -> list[CompletionItem[str]]:
         typed = Typed(has_separator="--" in words, value=value)
         root = context.find_root()
-        if not words and not last.startswith("-"):
+        if isinstance(root.command, click.Group) and not words and not last.startswith("-"):
             # Click would import all commands, to leave out hidden ones.
             names = root.command.list_commands(root)
             return [CompletionItem(name) for name in names if name.startswith(last)]
