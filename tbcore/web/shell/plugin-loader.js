@@ -6,7 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { adoptStyles } from "../lib/ui/lazy.js";
 import { openPreferences } from "./state/reader-state.js";
-import { ServerError, address, getJSON, withoutPrototype } from "./state/server.js";
+import { address, getJSON, withoutPrototype } from "./state/server.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { Cleanup, Host, Plugin, PluginModule, Readable } from "../host.js" */
@@ -127,15 +127,9 @@ async function importModule(url) {
   }
 }
 
-/** Sends an error to the server, which prints it if it runs with `--dev`. @param {Plugin} plugin @param {unknown} error */
+/** Sends an error to the server if it runs with `--dev`. @param {Plugin} plugin @param {unknown} error */
 function reportToServer(plugin, error) {
-  const isDev = plugin.traceback !== undefined;
-  // The server has already printed its own errors.
-  if (!isDev || error instanceof ServerError) return;
-  const stack = (error instanceof Error && error.stack) || String(error);
-  const body = JSON.stringify({ plugin: plugin.name, stack });
-  // Shown in the page too.
-  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {});
+  if (plugin.traceback !== undefined) import("./report-errors.js").then(({ report }) => report(plugin.name, error), console.warn);
 }
 
 // --- the host object -----------------------------------------------------------------------------

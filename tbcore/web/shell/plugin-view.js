@@ -2,14 +2,14 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../lib/ui/controls.js";
-import { adoptStyles } from "../lib/ui/lazy.js";
+import { Lazy, withStyles } from "../lib/ui/lazy.js";
 import { openPlugin } from "./plugin-loader.js";
-import { PLUGINS_PAGE } from "./state/reader-state.js";
-import { ServerError } from "./state/server.js";
 
 /** @import { Plugin } from "../host.js" */
 /** @import { State } from "./state/reader-state.js" */
+
+/** The styles of an error. */
+const LAZY_CSS = new URL("lazy.css", import.meta.url);
 
 /**
  * A plugin's tab. It is closed when the component is removed. After an error, a retry loads the
@@ -27,6 +27,8 @@ export function PluginView({ state, plugin, onOpening }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   // What left it open.
   const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null));
+  /** Whether an error is shown as plain text, because what shows it cannot be loaded. */
+  const [isBare, setBare] = useState(false);
   const { module } = plugin;
 
   useEffect(() => {
@@ -47,39 +49,21 @@ export function PluginView({ state, plugin, onOpening }) {
     });
   }, [attempt, plugin.error]);
 
-  const hasFailed = plugin.error ?? error ?? uncaught;
-  useEffect(() => {
-    if (hasFailed !== null) adoptStyles(document, new URL("lazy.css", import.meta.url)).catch(console.warn);
-  }, [hasFailed]);
   const retry = () => {
     setError(null);
     setUncaught(null);
+    setBare(false);
     setAttempt(attempt + 1);
   };
-  if (plugin.error !== null) {
-    return html`<${Failure}
-      title="The plugin “${plugin.name}” could not be loaded"
-      text=${plugin.error}
-      traceback=${plugin.traceback}
-      state=${state}
-    />`;
-  }
-  if (error !== null) {
-    return html`<${Failure}
-      title="The tab “${plugin.title}” stopped because of an error"
-      text=${messageOf(error, plugin)}
-      details=${stackOf(error, plugin)}
-      traceback=${(error instanceof ServerError && error.details) || plugin.traceback}
-      state=${state}
-      onRetry=${retry}
-    />`;
-  }
+  const failure = plugin.error ?? error ?? uncaught;
+  const notice =
+    failure !== null &&
+    (isBare
+      ? html`<p class="tb-nothing" role="alert">${String(failure)} <button type="button" class="tb-button" onClick=${retry}>Try again</button></p>`
+      : html`<${Lazy} key="failure" load=${() => withStyles(LAZY_CSS, import("./failure.js"))} of="Failure" ...${{ state, plugin, error, uncaught }} onRetry=${retry} onClose=${() => setBare(true)} />`);
+  if (failure !== null && failure !== uncaught) return notice;
   return html`
-    ${uncaught &&
-    html`<div class="uncaught-error" role="alert">
-      <${Icon} name="warning" /><span>${messageOf(uncaught, plugin)}</span>
-      <button type="button" class="tb-button" onClick=${retry}>Reload this tab</button>
-    </div>`}
+    ${notice}
     <h1 class="tb-hidden">${plugin.title}</h1>
     <div key=${attempt} class="plugin" data-plugin=${plugin.name} ref=${container}></div>
   `;
@@ -102,44 +86,4 @@ export function Opening({ title }) {
       )}
     </div>
   </div>`;
-}
-
-/**
- * An error in place of a plugin. `traceback` is from the server: "" if there is none, undefined
- * without `--dev`.
- * @param {{ title: string, text: string, details?: string, traceback?: string, state: State, onRetry?: () => void }} props
- */
-function Failure({ title, text, details, traceback, state, onRetry }) {
-  return html`<div class="notice failure" role="alert">
-    <h1><${Icon} name="warning" /> ${title}</h1>
-    <p class="message">${text}</p>
-    ${traceback && html`<pre class="traceback">${traceback}</pre>`}
-    ${details &&
-    html`<details open=${traceback !== undefined}>
-      <summary>Details</summary>
-      <pre>${details}</pre>
-    </details>`}
-    <p>
-      ${onRetry &&
-      html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
-      <button type="button" class="tb-button" onClick=${() => state.openTab(PLUGINS_PAGE)}>About the plugins</button>
-    </p>
-  </div>`;
-}
-
-/** An error's message, with the name of the module if the error has no location. @param {unknown} error @param {Plugin} plugin */
-function messageOf(error, plugin) {
-  if (!(error instanceof Error)) return String(error);
-  const message = `${error.name}: ${error.message}`;
-  // Some browsers report the location of a syntax error in a module only in their console.
-  const hasLocation = `${error.stack}${error.message}`.includes("://");
-  if (hasLocation) return message;
-  return `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
-}
-
-/** Returns an error's stack without the lines that repeat its message. @param {unknown} error @param {Plugin} plugin */
-function stackOf(error, plugin) {
-  if (!(error instanceof Error)) return undefined;
-  const message = messageOf(error, plugin);
-  return (error.stack ?? "").split("\n").filter((line) => !message.includes(line.trim())).join("\n");
 }

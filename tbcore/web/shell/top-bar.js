@@ -4,6 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "../lib/format.js";
 import { Icon, IconButton, copy } from "../lib/ui/controls.js";
+import { Lazy } from "../lib/ui/lazy.js";
 import { address } from "./state/server.js";
 
 /** @import { State } from "./state/reader-state.js" */
@@ -18,6 +19,7 @@ const COPIED_NOTICE_MS = 2000;
  * @param {Switches & { state: State, sync: ReturnType<typeof import("./state/server-state.js").keepInSync> }} props
  */
 export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
+  const status = state.status.value;
   const isDark = state.theme.value === "dark";
   const otherTheme = isDark ? "Light theme" : "Dark theme";
   const runs = { label: "Runs", title: "Runs", "aria-expanded": showsRuns, "aria-controls": "runs" };
@@ -41,7 +43,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
     >
       ?
     </button>
-    <${Progress} state=${state} />
+    ${status && isFirstPass(status) && state.connection.value !== "retrying" && html`<${Lazy} load=${() => import("./progress.js")} of="Progress" status=${status} text=${loadingText(status)} />`}
   </header>`;
 }
 
@@ -146,24 +148,6 @@ function StatusChip({ state, onInfo, onRetry }) {
   >
     <i></i><span>${text}</span>
   </button>`;
-}
-
-/** A progress bar during the first pass. @param {{ state: State }} props */
-function Progress({ state }) {
-  const status = state.status.value;
-  if (!status || !isFirstPass(status) || state.connection.value === "retrying") return null;
-  const share = status.bytes_total > 0 ? Math.min(1, status.bytes_read / status.bytes_total) : 0;
-  return html`<div
-    class="progress"
-    role="progressbar"
-    aria-label="Reading event files"
-    aria-valuemin="0"
-    aria-valuemax="100"
-    aria-valuenow=${Math.round(share * 100)}
-    aria-valuetext=${loadingText(status)}
-  >
-    <div style=${{ width: `${share * 100}%` }}></div>
-  </div>`;
 }
 
 /**
