@@ -825,3 +825,49 @@ def test_keys_move_below_the_headings(serve: Any, profile: Any, tmp_path: Path) 
     grid = page.get_by_role("treegrid", name="Runs")
     assert grid.get_attribute("aria-rowcount") == "61"
     assert page.locator(".tb-row[title=run0]").get_attribute("aria-rowindex") == "2"
+
+
+def test_the_tab_key_finds_the_current_row_wherever_it_is(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """After another order has moved it far out of sight, and after the list was scrolled."""
+    logdir = tmp_path / "logs"
+    for index in range(200):
+        write_run(logdir, f"run{index:03}", scalars={"loss": [index]}, wall_time=START)
+    page = profile.open(serve(logdir).url, "#scalars&columns=loss:last")
+    wait_for_cells(page, "run000", "0")
+    focused = "(run) => document.activeElement.ariaLabel === run"
+    heading = page.locator(".tb-heads").get_by_role("button")
+    heading.focus()
+    page.keyboard.press("Tab")
+    page.wait_for_function(focused, arg="run000")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('.tb-run').title === 'run199'")
+    page.keyboard.press("Tab")
+    page.wait_for_function(focused, arg="run000")
+    in_sight = """() => {
+      const [row, list] = ['.tb-row', '.tb-list'].map(
+        (part) => document.activeElement.closest(part)?.getBoundingClientRect());
+      return row.top >= list.top && row.bottom <= list.bottom + 1;
+    }"""
+    page.wait_for_function(in_sight)
+    page.evaluate("() => { document.querySelector('aside .tb-list').scrollTop = 0; }")
+    page.locator(".tb-run[title=run199]").wait_for()
+    assert page.evaluate(focused, "run000")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(focused, arg="run001")
+    page.wait_for_function(in_sight)
+
+
+def test_a_tag_that_is_typed_as_a_hyperparameter_is_offered_as_one(open_page: Any) -> None:
+    page = open_page("#scalars")
+    page.get_by_role("button", name="Columns…").click()
+    page.get_by_label("Name of the hyperparameter").fill("val/loss")
+    page.keyboard.press("Enter")
+    page.get_by_text("No run has it. Close:").wait_for()
+    page.get_by_role("button", name="val/loss:last", exact=True).click()
+    page.wait_for_function(
+        "() => decodeURIComponent(location.hash).includes('columns=val/loss:last')"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,15 +238,44 @@ def test_icons_of_a_card_are_shown_where_they_are_used(open_page: Any) -> None:
     assert page.evaluate(shown, "many/00") == ["Show the values as a table", "Full size"]
 
 
-def test_only_cards_are_printed(open_page: Any) -> None:
+def test_cards_are_printed_with_a_legend(open_page: Any) -> None:
+    """All checked runs with their colours, and the log directory; nothing to click."""
     page = open_page("#scalars")
     page.wait_for_function("() => tb.card('many/01')?.querySelector('canvas')")
     page.locator(".tb-run").first.wait_for()
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    for part in (".top-bar", "aside", ".tb-toolbar"):
-        page.locator(part).wait_for(state="hidden")
+    for part in (".top-bar", "aside .tb-filter", ".tb-runs-bar", ".tb-age", ".tb-toolbar"):
+        page.locator(part).first.wait_for(state="hidden")
     boxes = page.evaluate(BOXES)
     assert boxes["many/00"]["left"] < 20
+    page.locator(".logdir").wait_for()
+    runs = page.locator(".tb-run")
+    legend = page.locator("aside").bounding_box()
+    assert legend["y"] + legend["height"] <= boxes["many/00"]["top"]
+    assert all(runs.nth(index).is_visible() for index in range(runs.count()))
+
+
+def test_long_lists_are_printed(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Also rows out of sight, but not those of runs that are not drawn; on narrow paper, too."""
+    for number in range(120):
+        write_run(tmp_path / "logs", f"run{number:03}", scalars={"loss": [1.0]})
+    page = profile.open(serve(tmp_path / "logs").url)
+    page.wait_for_function("() => tb.canvas('loss')")
+    runs = page.locator(".tb-run")
+    assert runs.count() < 120
+    page.get_by_role("checkbox", name="run021").uncheck()
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 120")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.emulate_media(media="print")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.tb-run')].filter(
+          (row) => row.checkVisibility()).length === 99"""
+    )
+    page.emulate_media(media="screen")
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length < 120")
 
 
 def test_an_open_table_makes_its_card_alone_higher(open_page: Any) -> None:

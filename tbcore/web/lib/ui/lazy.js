@@ -142,6 +142,8 @@ export function useSeen(box, onSeen, amount = 1) {
 
 // --- lists ---------------------------------------------------------------------------------------
 
+/** Rows rendered for paper. */
+const NUM_PRINTED_ROWS = 2000;
 /** Rows rendered above and below the visible ones, for scrolling and for the Tab key. */
 const NUM_SPARE_ROWS = 8;
 
@@ -155,14 +157,17 @@ const NUM_SPARE_ROWS = 8;
  * @param {(item: T) => string} props.keyOf  returns a unique key
  * @param {string} props.label  accessible name
  * @param {number} [props.showIndex]  index of a row; the list scrolls to it whenever it changes
+ * @param {number} [props.keepIndex]  index of a row that is rendered wherever the list is scrolled to, because
+ *   the Tab key focuses it; by default `showIndex`
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
  * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row
  *   must then have a matching role. By default it is a list
  * @param {unknown} [props.header]  content of a row above all others, which stays visible
  */
-export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role, header }) {
+export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, keepIndex = showIndex, onKeyDown, role, header }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
+  const [isPrinting, setPrinting] = useState(false);
   const numHeaders = header ? 1 : 0;
   const headerHeight = numHeaders * rowHeight;
 
@@ -175,7 +180,12 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     measure();
     const resizes = new ResizeObserver(measure);
     resizes.observe(/** @type {HTMLElement} */ (scroller.current));
-    return () => resizes.disconnect();
+    const closing = new AbortController();
+    for (const name of ["beforeprint", "afterprint"]) addEventListener(name, () => setPrinting(name === "beforeprint"), closing);
+    return () => {
+      resizes.disconnect();
+      closing.abort();
+    };
   }, []);
 
   useLayoutEffect(() => {
@@ -190,11 +200,15 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     measure();
   }, [showIndex]);
 
-  const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
-  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
+  const first = isPrinting ? 0 : Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
+  const last = Math.min(items.length, isPrinting ? NUM_PRINTED_ROWS : Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
+  const indices = items.slice(first, last).map((_, i) => first + i);
+  const kept = Math.max(0, keepIndex ?? NaN);
+  if (kept < first) indices.unshift(kept);
+  else if (kept >= last && kept < items.length) indices.push(kept);
   // A list may not have the role of a grid, so its box has it.
   return html`<div
-    class="tb-list"
+    class="tb-list ${indices.length < items.length ? "tb-cut" : ""}"
     ref=${scroller}
     role=${role}
     aria-label=${role && label}
@@ -204,15 +218,15 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   >
     <ul role=${role && "presentation"} aria-label=${role ? undefined : label} style=${{ height: `${items.length * rowHeight + headerHeight}px` }}>
       ${header && html`<li key="" class="tb-list-header" role=${role && "presentation"} style=${{ height: `${rowHeight}px` }}>${header}</li>`}
-      ${items.slice(first, last).map(
-        (item, offset) => html`<li
-          key=${keyOf(item)}
+      ${indices.map(
+        (index) => html`<li
+          key=${keyOf(items[index])}
           role=${role && "presentation"}
           aria-setsize=${role ? undefined : items.length}
-          aria-posinset=${role ? undefined : first + offset + 1}
-          style=${{ top: `${(first + offset) * rowHeight + headerHeight}px`, height: `${rowHeight}px` }}
+          aria-posinset=${role ? undefined : index + 1}
+          style=${{ top: `${index * rowHeight + headerHeight}px`, height: `${rowHeight}px` }}
         >
-          ${renderRow(item, first + offset)}
+          ${renderRow(items[index], index)}
         </li>`,
       )}
     </ul>

@@ -85,8 +85,10 @@ export function ColumnEditor({ state, runs, onClose }) {
   return html`<form class="tb-group-editor tb-column-editor" aria-label="Columns" onSubmit=${onSubmit} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()}>
     ${columns.length > 0 &&
     html`<ol>
-      ${columns.map(({ text, title, error }, i) => {
-        const close = attributes.unknown.value.get(text);
+      ${columns.map(({ text, title, error, attribute }, i) => {
+        const unknown = attributes.unknown.value.get(text);
+        const isTag = attribute?.kind === "hparam" && names?.tags.includes(attribute.name);
+        const close = unknown && isTag ? [textOf("last", attribute.name, ""), ...unknown] : unknown;
         return html`<li key=${text}>
           <span class=${error === null ? "" : "tb-filter-error"} title=${title}>${error === null ? text : title}</span>
           <${IconButton} icon="up" label="Move ${text} up" aria-disabled=${i === 0} onClick=${() => move(i, i - 1)} />

@@ -100,6 +100,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
       label="Runs"
       role="treegrid"
       showIndex=${toFocus.current === rows[current].key ? current : undefined}
+      keepIndex=${current}
       onKeyDown=${onKeyDown}
       header=${table && html`<${table.Heads} table=${table} />`}
       renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
@@ -223,14 +224,14 @@ function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
   return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
-/** The age of a run's last event, unless its writer gave it no time: null or 0. @param {{ state: State, run: string }} props */
+/** The age of a run's last event, unless its writer gave it no time: null or 0. Without a connection, nobody knows whether it is live. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
   if (!details) return null;
   const now = state.now.value;
   const { last } = details;
   return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
-    ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last ? shortAge(now - last) : ""}</span>
+    ${isLive(details, now) && state.connection.value !== "retrying" && html`<i role="img" aria-label="live"></i>`}<span>${last ? shortAge(now - last) : ""}</span>
   </span>`;
 }
 
