@@ -106,6 +106,8 @@ def test_a_mistake_is_marked_and_the_list_stays(open_page: Any) -> None:
         page.get_by_text(message).wait_for()
         assert page.locator(".tb-filter-error mark").inner_text() == marked
         assert box.get_attribute("aria-invalid") == "true"
+        page.get_by_text("Still shown: what “resnet” finds.").wait_for()
+        page.get_by_role("checkbox", name="All matching “resnet”").wait_for()
         wait_for_runs(page, ["resnet/seed1", "resnet/seed2"])
         assert page.locator(".tb-runs-bar").bounding_box() == position
 
@@ -253,7 +255,9 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
     box.fill("lr>0.05")
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
     box.fill("nothing")
-    page.get_by_text("Nothing matches; the last result stays until Enter.").wait_for()
+    last = "the last result stays until Enter: what “lr>0.05” finds."
+    page.get_by_text(f"Nothing matches; {last}").wait_for()
+    page.get_by_role("checkbox", name="All matching “lr>0.05”").wait_for()
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
     box.press("Enter")
     page.get_by_text("No runs match “nothing”.").wait_for()
@@ -267,7 +271,7 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
 
 
 def test_names_are_completed_with_the_keyboard(open_page: Any) -> None:
-    """Tab and Enter take a name, Escape closes the list, clears the box and leaves it."""
+    """Tab and Enter take a name, Escape closes the list, takes back what was typed, and leaves."""
     page = open_page("#scalars")
     box, option = run_filter(page), page.locator(".tb-options [role=option]")
 
@@ -299,10 +303,18 @@ def test_names_are_completed_with_the_keyboard(open_page: Any) -> None:
     focused = "() => document.activeElement.closest('[role=row]')?.title"
     page.wait_for_function(focused)
     box.focus()
+    page.keyboard.type("x")
     page.keyboard.press("Escape")
-    assert box.input_value() == ""
+    assert box.input_value() == "val/loss:"
     page.keyboard.press("Escape")
     assert not box.evaluate("(node) => node === document.activeElement")
+    assert box.input_value() == "val/loss:"
+    box.fill("vit")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    assert not box.evaluate("(node) => node === document.activeElement")
+    assert box.input_value() == "vit"
+    wait_for_runs(page, [run for run in RUNS if run.startswith("vit")])
     page.keyboard.press("/")
     tags = page.get_by_label("Filter tags", exact=True)
     page.keyboard.type("va")
@@ -413,3 +425,16 @@ def test_queries_work_on_the_demo(serve: Any, profile: Any, tmp_path: Path) -> N
     )
     box.fill("has:nan")
     page.wait_for_function("() => document.querySelector('.tb-run .tb-nan')")
+
+
+def test_what_is_shown_beside_a_mistake_is_named(open_page: Any) -> None:
+    """Without an earlier query, that is everything; and a query for tags has one, too."""
+    page = open_page("#scalars&query=(a")
+    run_filter(page).focus()
+    page.get_by_text("Still shown: all.").wait_for()
+    page.get_by_role("checkbox", name="All runs", exact=True).wait_for()
+    wait_for_runs(page, list(RUNS))
+    tags = page.get_by_label("Filter tags", exact=True)
+    tags.fill("val")
+    tags.fill("val (")
+    page.get_by_text("Still shown: what “val” finds.").wait_for()

@@ -7,9 +7,6 @@ import { TOO_LONG } from "./expression-syntax.js";
 
 const SHEET = await loadSheet(new URL("./filter.css", import.meta.url)).catch(console.warn);
 
-/** Said of a text that finds nothing while it is typed. */
-const NOTHING_YET = "Nothing matches; the last result stays until Enter.";
-
 /** @typedef {import("./filter.js").Filter} Filter */
 
 /**
@@ -18,7 +15,9 @@ const NOTHING_YET = "Nothing matches; the last result stays until Enter.";
  *   `id` is that of the message
  */
 export function FilterNotes({ filter, id, onInput }) {
-  const { error, note, offers = [], numAnswers = 1, isHeld } = filter;
+  const { text, error, note, offers = [], numAnswers = 1, isHeld, shown = text } = filter;
+  const what = shown === "" ? "all" : `what “${shown.trim()}” finds`;
+  const old = isHeld ? `Nothing matches; the last result stays until Enter: ${what}.` : shown !== text && `Still shown: ${what}.`;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => adoptSheet(box.current?.getRootNode(), SHEET), []);
   /** Uses an offer. @param {MouseEvent} event @param {string} text */
@@ -27,7 +26,7 @@ export function FilterNotes({ filter, id, onInput }) {
     onInput(text);
   };
   return html`<div class="tb-filter-error ${error ? "" : "tb-filter-note"} ${numAnswers > 0 ? "" : "tb-brief"}" ref=${box}>
-    <p id=${id} role="status">${error ? html`<${Mistake} ...${filter} />` : note}${note && isHeld && ". "}${isHeld && NOTHING_YET}</p>
+    <p id=${id} role="status">${error ? html`<${Mistake} ...${filter} />` : note}${note && isHeld && "."} ${old}</p>
     ${offers.map(
       ({ label, text }) => html`<button
         type="button"

@@ -80,14 +80,17 @@ export const MAX_PATTERN_LENGTH = 500;
  *   until the module that starts the worker is loaded, 1 if no answer is needed
  * @property {boolean} [isHeld]  whether it matches the same names as before because it finds nothing
  *   while it is typed
- * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last usable
- *   filter that had another text
+ * @property {string} [shown]  the text whose names it matches: an earlier one while this one has a
+ *   mistake, is held or has no answer; "" if it matches every name, not set if none
+ * @property {Pick<Filter, "matches" | "shown">} [before]  for `makeFilter`: of the last usable filter
+ *   that had another text
  *
  * @typedef {{ label: string, text: string }} Offer
  */
 
 const matchAll = () => true;
 const matchNone = () => false;
+const ALL = { matches: matchAll, shown: "" };
 /** What filters have that need no answer. @type {Omit<Filter, "text" | "matches">} */
 const DEFAULTS = { error: null, note: "", offers: [], numAnswers: 1 };
 /** Signs that make a text more than plain words and globs; in queries for runs these include `live`, `quiet`, and words that may be meant as operators. */
@@ -119,15 +122,15 @@ const SIGNS = {
  */
 export function makeFilter(text, last, subject, matcher = WORKER, isHalf) {
   const kind = subject ?? "matches";
-  const before = last && last.text !== text && isUsable(last) ? last.matches : last?.before;
+  const before = last && last.text !== text && isUsable(last) ? { matches: last.matches, shown: last.shown } : last?.before;
   const isLong = text.length > MAX_PATTERN_LENGTH;
   /** @type {Omit<Filter, "text">} */
   let result;
   if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
-  else result = plainFilter(text, kind) ?? matcher.filterOf(text, kind, before ?? matchNone);
+  else result = plainFilter(text, kind) ?? matcher.filterOf(text, kind, before?.matches ?? matchNone);
   const isHeld = Boolean(before && isUsable(result) && isHalf?.(result.matches));
-  const matches = isHeld || result.error !== null ? (before ?? matchAll) : result.matches;
-  const filter = { ...result, matches, text, subject, before, isHeld };
+  const found = isHeld || result.error !== null ? (before ?? ALL) : { shown: isUsable(result) ? text : before?.shown };
+  const filter = { ...result, ...found, text, subject, before, isHeld };
   return last && isEqual(last, filter) ? last : filter;
 }
 

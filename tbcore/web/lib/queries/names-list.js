@@ -3,8 +3,8 @@
  * when the box first has the focus.
  *
  * Down and up choose a name, Tab takes it or the first one, Enter takes the chosen one, and Escape
- * closes the list. Without a list, down moves to the rows of the run list, and Escape leaves the box
- * when it is empty.
+ * closes the list. Without a list, down moves to the rows of the run list, and Escape takes back what
+ * was typed since Enter, or since the box got the focus; if nothing was, it leaves the box.
  */
 
 import { html } from "htm/preact";
@@ -34,6 +34,8 @@ export function NamesList({ first, filter, names, onInput, onDone }) {
   /** Where the caret was after the last key that typed something; -1 while the list is closed. */
   const [caret, setCaret] = useState(-1);
   const [chosen, setChosen] = useState(-1);
+  /** The text that Escape restores. */
+  const accepted = useRef(first);
   const known = source?.value;
   const found = caret >= 0 && known ? completionsOf(text, caret, known, subject) : [];
   const boxOf = () => /** @type {HTMLInputElement} */ (mark.current?.closest(".tb-filter")?.querySelector("input"));
@@ -63,8 +65,17 @@ export function NamesList({ first, filter, names, onInput, onDone }) {
       if (!row) return;
       row.focus();
     } else {
-      if (key === "Enter") setCaret(-1);
-      if (key === "Escape" && boxOf().value === "") boxOf().blur();
+      const box = boxOf();
+      if (key === "Enter") {
+        accepted.current = box.value;
+        setCaret(-1);
+      }
+      if (key !== "Escape") return;
+      // By itself, the browser would clear the box.
+      event.preventDefault();
+      setCaret(-1);
+      if (box.value === accepted.current) box.blur();
+      else onInput(accepted.current);
       return;
     }
     event.preventDefault();
@@ -80,6 +91,7 @@ export function NamesList({ first, filter, names, onInput, onDone }) {
       setChosen(-1);
     };
     const onBlur = (/** @type {FocusEvent} */ { relatedTarget }) => {
+      accepted.current = box.value;
       setCaret(-1);
       // What the run list shows stays while the reader uses it.
       if (!(relatedTarget instanceof Element && box.closest(".tb-runs")?.contains(relatedTarget))) onDone?.();

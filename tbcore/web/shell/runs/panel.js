@@ -63,6 +63,8 @@ export function RunsPanel({ state, listed }) {
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
   const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null;
+  /** Whether the list shows what another text finds. */
+  const isOld = shown.length < byName.length && (filter.error || filter.isHeld);
   const isLimited = newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
@@ -129,7 +131,7 @@ export function RunsPanel({ state, listed }) {
           disabled=${shown.length === 0}
           onChange=${() => state.checkRuns(shown, numChecked === 0)}
         />
-        <span>${shown.length < byName.length ? "All matching" : "All runs"}</span>
+        <span class="tb-name"><span class="tb-name-head">${shown.length < byName.length ? "All matching" : "All runs"}${isOld && ` “${filter.shown?.trim()}”`}</span></span>
       </label>
       <span class="tb-runs-count" role="status">${(shown.length > 0 || !filter.error) && countText(numChecked, shown.length, byName.length)}</span>
     </div>
@@ -139,7 +141,7 @@ export function RunsPanel({ state, listed }) {
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
-    html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" ...${{ state, rows, menu }} onClose=${() => setMenu(null)} />`}
+    html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" ...${{ state, rows, runs: shown, menu }} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
