@@ -237,6 +237,24 @@ def test_columns_are_filtered(open_tab: Any) -> None:
     tab.wait_for_count("200 sessions")
 
 
+def test_values_outside_of_a_range_are_not_checked(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """A filter by a range and the list of values say the same, and the list changes it."""
+    for number in range(6):
+        write_session(tmp_path, f"run{number}", {"layers": number}, scalars={"loss": [number]})
+    address = "#hparams&hparams.filter=h.layers,in,2,4"
+    tab = Tab(profile.open(serve(tmp_path, plugins=["hparams"]).url, address))
+    tab.wait_for_count("3 of 6 sessions")
+    tab.open_filter("layers")
+    boxes = tab.page.locator(".values .value")
+    checked = [boxes.nth(index).get_by_role("checkbox").is_checked() for index in range(6)]
+    assert checked == [2 <= number <= 4 for number in range(6)]
+    boxes.nth(0).get_by_role("checkbox").check()
+    tab.wait_for_count("4 of 6 sessions")
+    tab.wait_for_address("hparams.filter=h.layers,is,0,2,3,4")
+
+
 def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     """The sessions that pass the filters, and the runs inside them; by mouse and by keyboard."""
     tab = open_tab(f"&hparams.filter=name,has,{BEST.name[-9:]}")
@@ -429,6 +447,13 @@ def test_checked_rows_that_a_filter_leaves_out_are_not_compared(open_tab: Any) -
           return where.scrollWidth > where.clientWidth && textOverflow === 'ellipsis'
             && display === 'block';
         }"""
+    )
+    # No number is cut: what does not fit is left out as a whole.
+    assert (
+        tab.page.evaluate(
+            "() => tb.all('.best-row .setting').map((one) => getComputedStyle(one).display)"
+        )
+        == ["inline-block"] * tab.page.locator(".best-row .setting").count()
     )
 
     tab.page.get_by_role("button", name="Remove filter").click()

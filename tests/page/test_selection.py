@@ -316,6 +316,24 @@ def test_a_range_and_the_first_of_the_list_are_checked(
     page.wait_for_function("() => location.hash.endsWith('run119,run118,run117,run116,run115')")
 
 
+def test_the_first_runs_are_those_of_all_folders(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """In the order of the list, which the menu names: the best runs are in different folders."""
+    logs = tmp_path / "logs"
+    for number in range(12):
+        run = f"exp{number % 3}/run{number:02}"
+        write_run(logs, run, scalars={"loss": [number / 10]}, wall_time=1.7e9 + number)
+    address = "#scalars&columns=loss:last&sort=%2Bloss:last"
+    page = profile.open(serve(logs, plugins=["scalars"]).url, address)
+    wait_for_count(page, "12 of 12")
+    page.locator(".tb-cell", has_text="0.9").wait_for()
+    page.locator(".tb-run").nth(7).click(button="right")
+    page.get_by_text("Only the first, by loss:last").wait_for()
+    page.get_by_role("menuitem", name="Show only the first 5 of the list").click()
+    wait_for_count(page, "5 of 12")
+    first = ",".join(f"exp{number % 3}/run{number:02}" for number in range(5))
+    page.wait_for_function("(runs) => location.hash.endsWith(`runs=${runs}`)", arg=first)
+
+
 # Groups ------------------------------------------------------------------------------------------
 
 
@@ -407,10 +425,13 @@ def test_hparams_shows_all_sessions_that_match(open_page: Any, num_runs: int) ->
     page = open_page("#hparams")
     wait_for_summary(f"{numbered(num_runs)} sessions,")
     wait_for_count(page, f"100 of {numbered(num_runs)}")
+    beyond = page.get_by_text("not only of the newest runs")
+    beyond.wait_for()
     page.get_by_label("Filter runs").fill("seed1")
     wait_for_summary(f"{numbered(num_runs // NUM_SEEDS)} sessions,")
     page.get_by_label("Filter runs").fill("cfg0003_seed1")
     wait_for_summary("1 session,")
+    beyond.wait_for(state="detached")
     page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
     page.get_by_label("Filter runs").fill("")
     wait_for_summary(f"{numbered(num_runs - 1)} sessions, 1 more")

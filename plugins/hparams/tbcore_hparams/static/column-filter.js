@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { formatValue } from "tbcore/format.js";
 import { FilterBox, makeFilter } from "tbcore/ui.js";
+import { testOf } from "./filters.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 import { countCells } from "./sorting.js";
 
@@ -99,10 +100,11 @@ function Bound({ title, label, hint, value, onChange }) {
  * @param {(filter: ColumnFilter | null) => void} props.onFilter
  */
 function ValueList({ column, values, filter, onFilter }) {
-  const selected = filter && "values" in filter ? new Set(filter.values) : null;
+  // A value is checked if it passes, whatever kind of filter there is: that of an expression is below the list.
+  const passes = filter && !("text" in filter) ? testOf(filter, new Map()) : () => true;
   /** @param {Cell} value @param {boolean} isChecked */
   const onCheck = (value, isChecked) => {
-    const next = values.map((entry) => entry.value).filter((other) => (other === value ? isChecked : (selected?.has(other) ?? true)));
+    const next = values.map((entry) => entry.value).filter((other) => (other === value ? isChecked : passes(other)));
     onFilter(next.length === values.length ? null : { key: column.key, values: next });
   };
   const listed = values.slice(0, MAX_LISTED_VALUES);
@@ -114,7 +116,7 @@ function ValueList({ column, values, filter, onFilter }) {
           <input
             type="checkbox"
             class="tb-check"
-            checked=${selected?.has(value) ?? true}
+            checked=${passes(value)}
             onChange=${(/** @type {Event} */ event) => onCheck(value, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
           />
           <span class=${value === null ? "tb-dim" : ""}>${valueText(column, value)}</span>

@@ -26,7 +26,7 @@ const UNBOUND = "*";
  * @param {Patterns} patterns
  * @returns {(cell: Cell) => boolean}
  */
-function testOf(filter, patterns) {
+export function testOf(filter, patterns) {
   if ("values" in filter) {
     const values = new Set(filter.values);
     return (cell) => values.has(cell);

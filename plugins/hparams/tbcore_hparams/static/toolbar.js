@@ -150,7 +150,8 @@ export function StatusLine({ tab }) {
     ${tab.rows.length > 0 &&
     tab.rows.length < tab.candidates.length &&
     html`<button type="button" class="tb-button" title=${SHOW_ONLY_HELP} onClick=${tab.showOnlyRows}>Show only these runs</button>`}
-    <span class="tb-summary" role="status" title=${tab.areAllShown ? ALL_SESSIONS_HELP : ""}>${countsText(tab)}</span>
+    <span class="tb-summary" role="status">${countsText(tab)}</span>
+    ${tab.areAllShown && filters.length === 0 && html`<span class="tb-dim of-all" title=${ALL_SESSIONS_HELP}>not only of the newest runs</span>`}
   </div>`;
 }
 

@@ -8,6 +8,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
+import { parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
 import { divergedRuns } from "./rows.js";
 
@@ -18,8 +19,11 @@ import { divergedRuns } from "./rows.js";
 /** Numbers of runs, or of groups, that the menu offers to show from the top of the list. */
 const FIRST = [5, 10, 20];
 
-/** The menu. `rows` are those of the list. @param {{ state: State, rows: readonly Row[], menu: Menu, onClose: () => void }} props */
-export function RunMenu({ state, rows, menu: { row, x, y }, onClose }) {
+/**
+ * The menu. `rows` are those of the list, and `runs` its runs in its order, whatever the folders.
+ * @param {{ state: State, rows: readonly Row[], runs: readonly string[], menu: Menu, onClose: () => void }} props
+ */
+export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
   // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
@@ -60,7 +64,8 @@ export function RunMenu({ state, rows, menu: { row, x, y }, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
-  const first = firstOf(rows);
+  const first = firstOf(rows, runs);
+  const order = orderOf(state);
   /** A button that closes the menu and then acts. @param {string | number} text @param {() => unknown} act @param {string} [label] */
   const item = (text, act, label) => {
     const onClick = () => {
@@ -77,8 +82,8 @@ export function RunMenu({ state, rows, menu: { row, x, y }, onClose }) {
     ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
     ${first.length > FIRST[0] &&
     html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
-      <span>Only the first</span>
-      ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list`))}
+      <span>Only the first, ${order}</span>
+      ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
     </div>`}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
@@ -96,10 +101,17 @@ export function RunMenu({ state, rows, menu: { row, x, y }, onClose }) {
   </div>`;
 }
 
-/** The runs of the list from the top; if they are grouped, those of each group. @param {readonly Row[]} rows @returns {(readonly string[])[]} */
-function firstOf(rows) {
+/** The runs in the order of the list; if they are grouped, those of each group. @param {readonly Row[]} rows @param {readonly string[]} runs @returns {(readonly string[])[]} */
+function firstOf(rows, runs) {
   const top = rows.filter(({ depth }) => depth === 0);
-  return top.some(({ kind }) => kind === "group") ? top.map(({ runs }) => runs) : top.flatMap(({ runs }) => runs.map((run) => [run]));
+  return top.some(({ kind }) => kind === "group") ? top.map(({ runs }) => runs) : runs.map((run) => [run]);
+}
+
+/** The order of the list in words. @param {State} state */
+function orderOf({ list, columnsText }) {
+  const { sort, column } = list.value;
+  if (parseLists(columnsText.value).flat().includes(column.slice(1))) return `by ${formatName(column.slice(1))}`;
+  return sort === "start" ? "newest start first" : sort === "last" ? "latest event first" : "by name";
 }
 
 /** The path of a run on disk; null if it is unknown, because the logdir is a list or a URL. @param {string} logdir @param {string} name */
