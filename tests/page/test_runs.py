@@ -146,6 +146,12 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
 
     write_run(logdir, "old", scalars={"loss": [0.5]}, wall_time=time.time())
     row.get_by_role("img", name="live").wait_for(state="attached")
+    # Without a server, nobody knows.
+    profile.expects_errors = True
+    server.stop()
+    row.get_by_role("img", name="live").wait_for(state="detached")
+    server.start()
+    row.get_by_role("img", name="live").wait_for(state="attached")
 
 
 def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
@@ -354,6 +360,52 @@ def test_keys_focus_the_filters_and_open_the_help(open_page: Any) -> None:
     dialog.wait_for(state="detached")
     page.get_by_role("button", name="Keyboard shortcuts", exact=True).click()
     dialog.wait_for()
+
+
+def test_letters_in_an_open_menu_are_no_shortcuts(open_page: Any) -> None:
+    """Wherever the focus is: here, on the button that opened it."""
+    page = open_page("#probe")
+    page.wait_for_function("() => globalThis.host")
+    help_button = page.get_by_role("button", name="Syntax of the filter")
+    help_button.focus()
+    page.keyboard.press("Enter")
+    page.locator(":popover-open").wait_for()
+    page.keyboard.press("f")
+    page.keyboard.press("r")
+    assert page.evaluate("() => seen.keys") == []
+    assert help_button.evaluate("(button) => button === document.activeElement")
+    page.keyboard.press("Escape")
+    page.locator(":popover-open").wait_for(state="detached")
+    page.keyboard.press("f")
+    assert page.evaluate("() => seen.keys") == ["f"]
+
+
+def test_back_undoes_a_grouping(open_page: Any) -> None:
+    """One after the other; other choices have no entries in the history."""
+    page = open_page("#probe&query=exp")
+    page.wait_for_function("() => globalThis.host")
+    page.get_by_role("button", name="Group…").click()
+    form = page.get_by_role("form", name="Group runs")
+    first = form.get_by_role("button").first
+    first.wait_for()
+    assert first.evaluate("(button) => button === document.activeElement")
+    form.get_by_label("Rule").fill("exp/{a}_s*/train")
+    form.get_by_role("button", name="Group", exact=True).click()
+    page.wait_for_function("() => decodeURIComponent(location.hash).includes('group=exp/{a}')")
+    page.get_by_label("Filter runs").fill("exp/")
+    page.wait_for_function("() => location.hash.includes('query=exp/')")
+    page.get_by_role("button", name="Grouped: exp").click()
+    form.get_by_label("Rule").fill("re:_s(.)")
+    form.get_by_role("button", name="Group", exact=True).click()
+    page.wait_for_function("() => decodeURIComponent(location.hash).includes('group=re:')")
+    page.go_back()
+    page.get_by_role("button", name="Grouped: exp").wait_for()
+    assert page.get_by_label("Filter runs").input_value() == "exp/"
+    page.go_back()
+    page.get_by_role("button", name="Group…").wait_for()
+    assert page.get_by_label("Filter runs").input_value() == "exp"
+    page.go_forward()
+    page.get_by_role("button", name="Grouped: exp").wait_for()
 
 
 def test_the_run_list_is_complete_at_400_pixels(server: Any, new_profile: Any) -> None:

@@ -367,6 +367,22 @@ def test_an_error_in_a_module_affects_only_its_own_tab(with_plugins: Any, profil
     wait_for_text(page, "works now")
 
 
+def test_an_error_is_shown_although_its_notice_cannot_be_loaded(
+    with_plugins: Any, profile: Any
+) -> None:
+    """As plain text, with a button to try again, which then shows the notice."""
+    profile.expects_errors = True
+    page = profile.context.new_page()
+    page.route("**/shell/failure.js", lambda route: route.abort())
+    profile.allow(with_plugins.url)
+    page.goto(f"{with_plugins.url}/#boom")
+    wait_for_text(page, 'Error: boom <b id="injected">bold</b>')
+    assert page.locator("#injected").count() == 0
+    page.evaluate("() => { globalThis.boomIsFixed = true; }")
+    page.get_by_role("button", name="Try again").click()
+    wait_for_text(page, "works now")
+
+
 def test_other_kinds_of_errors_are_shown_in_their_tab(with_plugins: Any, profile: Any) -> None:
     """The tab shows errors of imports, `render`, `showError` and callbacks, and uncaught ones.
 
@@ -1027,6 +1043,11 @@ def test_a_narrow_page_has_a_run_list_that_slides_in(open_page: Any) -> None:
     wait_for_curve(page, "loss", "train")
     page.keyboard.press("Escape")
     page.get_by_label("Filter runs").wait_for(state="hidden")
+    page.wait_for_function("() => document.activeElement.ariaLabel === 'Runs'")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("r")
+    page.get_by_label("Filter runs").wait_for(state="visible")
+    page.mouse.click(390, 400)  # beside the list
     page.wait_for_function("() => document.activeElement.ariaLabel === 'Runs'")
 
 

@@ -45,14 +45,13 @@ function Sidebar({ state, isOpen, onClose, onInfo }) {
 
   useEffect(() => {
     if (!isOpen) return undefined;
-    const before = document.activeElement;
     aside.current?.querySelector("input")?.focus();
     /** @param {KeyboardEvent} event */
     const onKey = (event) => event.key === "Escape" && onClose();
     document.addEventListener("keydown", onKey);
     return () => {
       document.removeEventListener("keydown", onKey);
-      if (before instanceof HTMLElement) before.focus();
+      /** @type {HTMLElement} */ (document.querySelector(".runs-button")).focus();
     };
   }, [isOpen]);
 
@@ -131,11 +130,14 @@ function focus(parent) {
   return true;
 }
 
-/** Whether the key goes to a text field, a dialog or a popover. Only `?` works in popovers. @param {KeyboardEvent} event */
+/** Whether the key goes to a text field or a dialog, or a menu is open. Only `?` works while one is open. @param {KeyboardEvent} event */
 function isTyping(event) {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;
-  if (target.closest("dialog, [popover]:popover-open")) return event.key !== "?" || Boolean(target.closest("dialog"));
+  const isInDialog = target.closest("dialog") !== null;
+  // The focus may still be on the button that opened a popover.
+  const root = /** @type {ParentNode} */ (target.getRootNode());
+  if (isInDialog || target.closest("[popover]:popover-open") || root.querySelector("[popover=auto]:popover-open")) return isInDialog || event.key !== "?";
   if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
   return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

@@ -1,7 +1,7 @@
 /** The list of sections of a long tab: to jump to one, and to collapse or expand all. Loaded for tabs with many. */
 
 import { html } from "htm/preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef } from "preact/hooks";
 import { formatName } from "../format.js";
 import { Menu } from "../ui/controls.js";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
@@ -72,11 +72,13 @@ export function Sections({ groups, closed, all, onToggle }) {
     items[next].focus();
   };
 
+  /** Moves the focus into the list once it is open, for its keys. */
+  const enter = useCallback((/** @type {HTMLElement | null} */ list) => list?.querySelector("button")?.focus(), []);
   return html`<nav class="tb-sections" aria-label="Sections" ref=${box}>
     <${Menu}
       icon="menu"
       label="${groups.length} sections"
-      content=${() => html`<div class="tb-sections-list" onKeyDown=${onKeyDown}>
+      content=${() => html`<div class="tb-sections-list" onKeyDown=${onKeyDown} ref=${enter}>
         <p>
           <button type="button" class="tb-button" onClick=${() => onAll(false)}>Collapse all</button>
           <button type="button" class="tb-button" onClick=${() => onAll(true)}>Expand all</button>

@@ -39,6 +39,8 @@ export function moveEdge(event, handle, width, limited, rows) {
     } catch {
       return;
     }
+    // For a mouse that was released there is neither an error nor a capture whose end would be reported.
+    if (!handle.hasPointerCapture(event.pointerId)) return;
     handle.onpointermove = (move) => change(move.clientX - start);
     handle.onlostpointercapture = () => (handle.onpointermove = null);
   } else if (event.key === "ArrowLeft") change(width - WIDTH_STEP_PX);

@@ -51,7 +51,9 @@ export function GroupEditor({ state, onClose }) {
   last.current = preview;
   const { groups, numAlone } = preview;
   const input = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => input.current?.focus(), []);
+  const form = useRef(/** @type {HTMLElement | null} */ (null));
+  // Most readers take a suggestion; the box for a rule would open the keyboard of a phone.
+  useEffect(() => /** @type {HTMLElement | null} */ (form.current?.querySelector("button, input"))?.focus(), []);
   const applied = state.groupRule.value;
   const [before] = useState(applied);
   /** Groups by a rule, and leaves the form open. @param {string} next */
@@ -74,6 +76,7 @@ export function GroupEditor({ state, onClose }) {
   return html`<form
     class="tb-group-editor"
     aria-label="Group runs"
+    ref=${form}
     onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       if (!preview.error) apply(rule);

@@ -182,7 +182,7 @@ export class State extends ServerState {
     if (name === this.tab.value) return;
     const isFirst = this.tab.value === "";
     // "Back" returns to the current entry, which may lack the latest changes.
-    if (!isFirst) history.replaceState(null, "", this.#address());
+    if (!isFirst) this.#writeAddress();
     this.tab.value = name;
     if (!isFirst) history.pushState(null, "", this.#address());
   }
@@ -228,6 +228,7 @@ export class State extends ServerState {
       for (const [name, text] of this.#texts) text.value = values[name] ?? "";
       this.#linkedList.value = listFromAddress(view, sort);
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
+      this.#writtenRule = this.groupRule.value;
     });
   }
 
@@ -246,19 +247,29 @@ export class State extends ServerState {
     return hash === "" ? location.pathname + location.search : hash;
   }
 
+  /** The address that the page wrote last. */
+  #written = "";
+  /** The rule for groups in the address. */
+  #writtenRule = "";
+
   /** Updates the page's address after each change of the reader's choices. */
   #mirrorAddress() {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    let written = "";
     effect(() => {
-      const next = this.#address();
+      this.#address();
       clearTimeout(timer);
-      timer = setTimeout(() => {
-        storeText(this.#selectionText.peek());
-        if (next !== written) history.replaceState(null, "", (written = next));
-      }, ADDRESS_DELAY_MS);
+      timer = setTimeout(() => this.#writeAddress(), ADDRESS_DELAY_MS);
     });
+  }
+
+  /** Writes the page's address; after the runs were grouped in another way, in a new entry of the history, so that "Back" undoes that. */
+  #writeAddress() {
+    storeText(this.#selectionText.peek());
+    const next = this.#address();
+    const { value } = this.groupRule;
+    if (next !== this.#written) history[value === this.#writtenRule ? "replaceState" : "pushState"](null, "", (this.#written = next));
+    this.#writtenRule = value;
   }
 }
 
