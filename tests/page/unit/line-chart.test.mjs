@@ -191,6 +191,14 @@ test("the area of a band is faint and behind all lines; its mean is wider than t
   assert.deepEqual([hit.name, hit.band, hit.line, hit.index], ["seeds", seeds, undefined, 1]);
 });
 
+test("crosses of different lines at one x are below one another, whichever are drawn", () => {
+  const diverged = Array.from({ length: 7 }, (_, i) => line(`run ${i}`, [1, 1, NaN], { step: Float64Array.of(0, 50, 100) }));
+  const scene = sceneOf(diverged);
+  const topsOf = (/** @type {readonly any[]} */ items) => sceneMarks(scene, items).map(({ stroke }) => Number(/^M[\d.]+,(\d+)l6,6/.exec(stroke)?.[1]));
+  assert.deepEqual(topsOf(scene.items), [2, 9, 16, 23, 30, 30, 30]);
+  assert.deepEqual(topsOf([scene.items[3]]), [23]);
+});
+
 test("a bar has no area, and ends at the edges of the plot", () => {
   const bar = { ...band({ x: [50], mean: [2], low: [1], high: [3], count: [2], inner: undefined }), key: "bar", bar: true };
   const points = [0, 100].map((step) => ({ ...line("member", [2]), group: "bar", step: Float64Array.of(step) }));

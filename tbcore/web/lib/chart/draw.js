@@ -147,7 +147,15 @@ export function drawMarks(context, scene, items) {
 /** The marks of items, as path data. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
   const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving;
-  return items.map((item) => ({ color: item.color, ...((item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip)) }));
+  /** @type {number[]} */
+  const taken = [];
+  // The crosses of all items have places, whichever are drawn.
+  return scene.items.flatMap((item) => {
+    const isDrawn = items.includes(item);
+    if (!isDrawn && item.nonFinite.length === 0) return [];
+    const marks = (item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip, taken);
+    return isDrawn ? [{ color: item.color, ...marks }] : [];
+  });
 }
 
 /** @type {Raster | null} shared by all charts */
@@ -193,6 +201,10 @@ function colorNumber(color) {
 const MIN_MARK_DISTANCE_PX = 12;
 /** Centre of the crosses of NaN, CSS pixels below the top of the plot. */
 export const NAN_TOP_PX = 5;
+/** Size of a cross, with the space around it. */
+const CROSS_PX = 7;
+/** Of crosses of different lines at one x, so many are below one another; those of more lines are on the last of them. */
+const MAX_CROSS_ROWS = 5;
 /** Points are marked with dots if they are at least this far apart on average. */
 const MIN_DOT_DISTANCE_PX = 10;
 
@@ -201,8 +213,8 @@ const MIN_DOT_DISTANCE_PX = 10;
  *
  *     dot        a segment of one point, or every point where points are far apart and the line
  *                is not dashed for fewer runs
- *     cross      NaN, at the top of the plot, where it does not look like a value; in a band, one
- *                more run whose value is not finite
+ *     cross      NaN, at the top of the plot, where it does not look like a value, below those of
+ *                other lines at the same x; in a band, one more run whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
  *     arrow      an outlier above or below the plot
  *
@@ -210,9 +222,10 @@ const MIN_DOT_DISTANCE_PX = 10;
  * @param {Pick<import("./types.js").Scene, "x" | "y" | "width" | "height">} plot
  * @param {boolean} showsPoints  whether to mark points that are far apart
  * @param {boolean} showsOutliers  whether to mark outliers
+ * @param {number[]} taken  how many crosses other lines have at each place along x; is updated
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
  */
-export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsPoints, showsOutliers) {
+export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsPoints, showsOutliers, taken = []) {
   const marks = { fill: "", stroke: "" };
   const { x, y, width, height } = plot;
   const { toX, toY } = pixelScales(plot);
@@ -245,7 +258,12 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
     if (!addMark(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
-    else marks.stroke += `M${left - 3},${NAN_TOP_PX - 3}l6,6m0,-6l-6,6`;
+    else {
+      const at = Math.round(left / CROSS_PX);
+      const row = Math.min(MAX_CROSS_ROWS - 1, Math.max(...[at - 1, at, at + 1].map((i) => taken[i] ?? 0)));
+      taken[at] = row + 1;
+      marks.stroke += `M${left - 3},${NAN_TOP_PX - 3 + CROSS_PX * row}l6,6m0,-6l-6,6`;
+    }
   }
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {
