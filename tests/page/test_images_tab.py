@@ -121,12 +121,17 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(open_page: Any) -> None
     page.wait_for_function("() => location.hash.includes('images.at=input/digit:90')")
     hash = page.evaluate("() => location.hash")
     assert "images.step=5" in hash
+    page.get_by_role("button", name="1 card elsewhere").wait_for()
 
     again = open_page(hash)
     wait_for_widths(again, "input/digit", "train", [19])
     wait_for_widths(again, "again", "twice", [32])
     again.get_by_role("button", name="input/digit: back to the step of all cards").click()
     wait_for_widths(again, "input/digit", "train", [10])
+    assert again.get_by_role("button", name="elsewhere").count() == 0
+    page.get_by_role("button", name="1 card elsewhere").click()
+    wait_for_widths(page, "input/digit", "train", [10])
+    page.wait_for_function("() => !location.hash.includes('images.at=')")
 
 
 def test_arrow_keys_work_on_a_focused_image(open_page: Any) -> None:

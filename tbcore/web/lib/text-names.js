@@ -241,10 +241,10 @@ export function RunLabel({ run }) {
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(name) {
-  const TAIL_LENGTH = 12;
+  const [SHORT, TAIL_LENGTH] = [8, 12];
   const label = formatName(name);
-  if (label.length <= TAIL_LENGTH + 4) return ["", label];
-  let at = label.length - TAIL_LENGTH;
+  if (label.length <= SHORT) return ["", label];
+  let at = label.length > TAIL_LENGTH + 4 ? label.length - TAIL_LENGTH : label.length >> 1;
   // Do not split a surrogate pair.
   if (/[\udc00-\udfff]/.test(label[at])) at--;
   return [label.slice(0, at), label.slice(at)];

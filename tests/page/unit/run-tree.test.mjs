@@ -111,6 +111,7 @@ test("the work per run does not grow with the number of runs", () => {
 
 test("long labels are split, but never inside a character", () => {
   assert.deepEqual(cutLabel("train"), ["", "train"]);
+  assert.deepEqual(cutLabel("resnet18/seed0"), ["resnet1", "8/seed0"], "its end stays, too");
   assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheeta", "h_seed123456"]);
   const [head, tail] = cutLabel("aaaaaaaaaa😀bbbbbbbbbbb");
   assert.equal(head + tail, "aaaaaaaaaa😀bbbbbbbbbbb");

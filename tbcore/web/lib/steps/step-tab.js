@@ -123,8 +123,10 @@ function Dashboard({ host, kind, tags, answers }) {
 
   const nouns = kind.nouns ?? `${kind.noun}s`;
   const hasSlider = shownTags.length > 0 && places.length > 1;
+  const numOwn = shownTags.filter((tag) => ownPlaces.has(tag)).length;
   const controls = html`
     ${hasSlider && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" plays=${kind.plays} />`}
+    ${numOwn > 0 && html`<button type="button" class="tb-button" title="Cards that were moved by their own sliders. A click shows one step in all cards." onClick=${() => host.settings.set("at", null)}>${plural(numOwn, "card")} elsewhere</button>`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   const renderTag = (/** @type {Omit<Parameters<typeof StepCard>[0], "tab">} */ card) => html`<${StepCard} key=${card.tag} tab=${tab} ...${card} />`;
