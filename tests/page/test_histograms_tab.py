@@ -229,6 +229,8 @@ def test_the_keyboard_steps_through_buckets_and_histograms(open_page: Any) -> No
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 0")
     page.keyboard.press("Escape")
     page.locator(".tb-expanded").wait_for(state="detached")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("Read the buckets of a chart").wait_for()
 
 
 def test_narrow_buckets_are_drawn_in_equal_bins_on_one_axis(open_page: Any) -> None:

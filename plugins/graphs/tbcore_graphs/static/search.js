@@ -96,9 +96,15 @@ export function SearchBox({ search }) {
 export function SearchResults({ search: { found, error, setText }, selected, onChoose }) {
   const rows = found?.names.map((name, row) => ({ name, op: found.ops[row], kind: found.kinds[row] })) ?? [];
   const more = found && found.total > rows.length ? `, the first ${rows.length.toLocaleString("en")} shown` : "";
+  /** Clears the search, and moves the focus to its box: the list goes. @param {Event} event */
+  const close = ({ currentTarget }) => {
+    const root = /** @type {ShadowRoot} */ (/** @type {Element} */ (currentTarget).getRootNode());
+    /** @type {HTMLElement | null} */ (root.querySelector("input[type=search]"))?.focus();
+    setText("");
+  };
   /** The up and down keys move through the results. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    if (event.key === "Escape") setText("");
+    if (event.key === "Escape") close(event);
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const item = /** @type {Element} */ (event.target).closest("li");
     const next = event.key === "ArrowDown" ? item?.nextElementSibling : item?.previousElementSibling;
@@ -107,7 +113,7 @@ export function SearchResults({ search: { found, error, setText }, selected, onC
   };
   return html`<header>
       <p role="status">${error || (found ? `${plural(found.total, "match", "matches")}${more}` : "searching")}</p>
-      <${IconButton} icon="close" label="Close the results" title="Close" onClick=${() => setText("")} />
+      <${IconButton} icon="close" label="Close the results" title="Close" onClick=${close} />
     </header>
     <div class="results">
       <${VirtualList}

@@ -79,7 +79,12 @@ export default {
     const [tags] = await Promise.all([watchTags(host), host.css("./histograms.css")]);
     const answers = new Answers(host, "series", (json) => readSeries(json, (rows) => rows.map(readHistogram)));
     OPTIONS.recall(host);
-    host.keys([{ key: "f", label: "Show the focused card in full size" }]);
+    host.keys([
+      { key: "f", label: "Show the focused card in full size" },
+      { key: "← →", label: "Read the buckets of a chart; ↑ ↓ switch histograms" },
+      { key: "Esc", label: "Stop reading, then show all values" },
+      { key: "drag", label: "Zoom to a range of values; double-click shows all" },
+    ]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
     return () => render(null, host.element);
   },
