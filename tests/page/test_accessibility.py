@@ -149,9 +149,13 @@ def test_a_menu_gives_the_focus_back(open_page: Any) -> None:
     tab_to(page, "More options for accuracy")
     page.keyboard.press("Enter")
     page.get_by_text("Download this chart").wait_for()
+    page.keyboard.press("p")  # no shortcuts while it is open
+    page.keyboard.press("r")
+    assert page.evaluate(FOCUSED)["name"] == "More options for accuracy"
     tab_to(page, "Y axis: range of the last 20 %")
     page.keyboard.press("Space")
     wait_for_address(page, "scalars.cards=accuracy,tail")
+    assert "pinned" not in page.evaluate("() => location.hash")
     page.keyboard.press("Escape")
     wait_for_focus(page, "More options for accuracy")
 

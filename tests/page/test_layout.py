@@ -210,6 +210,11 @@ def test_a_pinned_step_moves_nothing(open_page: Any) -> None:
         assert box["width"] > before[tag]["width"] + 100
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 1400
+        page.locator(f"[aria-label='{tag}'] .tb-chart-plot").hover(position={"x": 60, "y": 60})
+        tooltip = page.locator(".tb-chart-tooltip:popover-open").first
+        tooltip.wait_for()
+        shown = tooltip.bounding_box()
+        assert shown["y"] >= box["y"] + box["height"] or shown["y"] + shown["height"] <= box["y"]
         page.locator(f"[aria-label='{tag}'] .tb-chart-pin button").first.click()
         table.wait_for(state="detached")
 

@@ -130,16 +130,15 @@ function focus(parent) {
   return true;
 }
 
-/** Whether the key goes to a text field or a dialog, or a menu is open. Only `?` works while one is open. @param {KeyboardEvent} event */
+/** Whether the key goes to a text field or a dialog, or a menu is open. Only `?` works while one is. @param {KeyboardEvent} event */
 function isTyping(event) {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;
-  const isInDialog = target.closest("dialog") !== null;
-  // The focus may still be on the button that opened a popover.
+  if (target instanceof HTMLInputElement && !/^(checkbox|radio|range|button|color)$/.test(target.type)) return true;
+  if (target.closest("dialog, select, textarea") || target.isContentEditable) return true;
+  // The focus may still be on the button that opened the menu.
   const root = /** @type {ParentNode} */ (target.getRootNode());
-  if (isInDialog || target.closest("[popover]:popover-open") || root.querySelector("[popover=auto]:popover-open")) return isInDialog || event.key !== "?";
-  if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
-  return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  return event.key !== "?" && (target.closest("[popover]:popover-open") ?? root.querySelector("[popover=auto]:popover-open")) !== null;
 }
 
 // --- page ----------------------------------------------------------------------------------------

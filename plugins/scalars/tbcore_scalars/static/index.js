@@ -291,9 +291,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   };
   /** The key p pins the card. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    const target = /** @type {HTMLElement} */ (event.target);
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
-    if (event.key !== "p") return;
+    if (event.key !== "p" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     tab.onPin(first);
     event.preventDefault();
   };

@@ -19,8 +19,8 @@ const DRAG_TYPE = "application/x-tbcore-card";
  * @param {boolean} props.expanded  whether the card has full width and more height
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
- * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  called for keys pressed anywhere in
- *   the card, before the card handles them
+ * @param {(event: KeyboardEvent) => void} [props.onKeyDown]  called for keys pressed in the card,
+ *   but for text boxes, menus and dialogs, before the card handles them
  * @param {string} [props.dragged]  drag data: passed to `onDrop` of the card that this one is
  *   dropped on. Without it the card cannot be dragged
  * @param {(name: string) => void} [props.onDrop]  called with `dragged` of a card that was dropped
@@ -61,8 +61,9 @@ export function Card({ title, label = title, group, shown = title, expanded, onE
   });
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
+    if (isForOther(event)) return;
     onKeyDown?.(event);
-    if (event.key !== "f" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isForOther(event)) return;
+    if (event.key !== "f" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     toggle();
     event.preventDefault();
   };

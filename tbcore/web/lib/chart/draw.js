@@ -201,7 +201,7 @@ function colorNumber(color) {
 const MIN_MARK_DISTANCE_PX = 12;
 /** Centre of the crosses of NaN, CSS pixels below the top of the plot. */
 export const NAN_TOP_PX = 5;
-/** Size of a cross, with the space around it. */
+/** Distance of crosses that are below one another. */
 const CROSS_PX = 7;
 /** Of crosses of different lines at one x, so many are below one another; those of more lines are on the last of them. */
 const MAX_CROSS_ROWS = 5;
@@ -259,7 +259,8 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
     else {
-      const at = Math.round(left / CROSS_PX);
+      // Two crosses of one line are at least two places apart.
+      const at = Math.round((2 * left) / MIN_MARK_DISTANCE_PX);
       const row = Math.min(MAX_CROSS_ROWS - 1, Math.max(...[at - 1, at, at + 1].map((i) => taken[i] ?? 0)));
       taken[at] = row + 1;
       marks.stroke += `M${left - 3},${NAN_TOP_PX - 3 + CROSS_PX * row}l6,6m0,-6l-6,6`;

@@ -175,8 +175,11 @@ export class Pointing {
     }
     const box = plot.getBoundingClientRect();
     const { left, top } = pointer ?? hits[0];
-    // The tooltip is placed outside the card, or at least outside the chart.
-    const avoid = [element.closest(".tb-card") ?? element, element].map((area) => area.getBoundingClientRect());
+    // The tooltip is placed outside the card and its table, or at least outside the chart.
+    const card = element.closest(".tb-card") ?? element;
+    const avoid = [card, element].map((area) => area.getBoundingClientRect());
+    const table = card.querySelector(".tb-legend")?.getBoundingClientRect();
+    if (table) avoid.unshift(around(avoid[0], table));
     this.#tooltip.show(content, { left: box.left + left, top: box.top + (top || 0) }, spoken, avoid);
   }
 
@@ -234,4 +237,10 @@ export class Pointing {
     if (cursor) cursor.pin(x, settled, this.#chart);
     else this.#chart.showPin(x, settled, true);
   }
+}
+
+/** The area around two others. @param {DOMRect} a @param {DOMRect} b */
+function around(a, b) {
+  const [left, top] = [Math.min(a.left, b.left), Math.min(a.top, b.top)];
+  return new DOMRect(left, top, Math.max(a.right, b.right) - left, Math.max(a.bottom, b.bottom) - top);
 }
