@@ -271,7 +271,7 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
 
 
 def test_names_are_completed_with_the_keyboard(open_page: Any) -> None:
-    """Tab and Enter take a name, Escape closes the list, takes back what was typed, and leaves."""
+    """Tab and Enter take a name, Escape closes the list, undoes what was typed, and leaves."""
     page = open_page("#scalars")
     box, option = run_filter(page), page.locator(".tb-options [role=option]")
 

@@ -18,7 +18,7 @@ const FILTER_KEYS = [
   { key: "Tab", label: "Complete the name; ↓ ↑ and Enter choose another" },
   { key: "Enter", label: "Show what is found, even if it is nothing" },
   { key: "↓", label: "Go to the run list" },
-  { key: "Esc", label: "Close the list of names, take back what is typed, leave the filter" },
+  { key: "Esc", label: "Close the list of names, undo what is typed, leave the filter" },
 ];
 
 /** Keys of the focused row in the run list. @type {Key[]} */

@@ -3,7 +3,7 @@
  * when the box first has the focus.
  *
  * Down and up choose a name, Tab takes it or the first one, Enter takes the chosen one, and Escape
- * closes the list. Without a list, down moves to the rows of the run list, and Escape takes back what
+ * closes the list. Without a list, down moves to the rows of the run list, and Escape undoes what
  * was typed since Enter, or since the box got the focus; if nothing was, it leaves the box.
  */
 
