@@ -270,16 +270,17 @@ def test_long_lists_are_printed(serve: Any, profile: Any, tmp_path: Path) -> Non
     runs = page.locator(".tb-run")
     assert runs.count() < 120
     page.get_by_role("checkbox", name="run021").uncheck()
-    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 120")
     page.set_viewport_size({"width": 700, "height": 900})
     page.emulate_media(media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 120")
     page.wait_for_function(
         """() => [...document.querySelectorAll('.tb-run')].filter(
           (row) => row.checkVisibility()).length === 99"""
     )
     page.emulate_media(media="screen")
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    page.set_viewport_size({"width": 1400, "height": 900})
     page.wait_for_function("() => document.querySelectorAll('.tb-run').length < 120")
 
 

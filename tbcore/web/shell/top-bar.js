@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "../lib/format.js";
 import { Icon, IconButton, copy } from "../lib/ui/controls.js";
-import { Lazy } from "../lib/ui/lazy.js";
+import { Lazy, withStyles } from "../lib/ui/lazy.js";
 import { address } from "./state/server.js";
 
 /** @import { State } from "./state/reader-state.js" */
@@ -43,7 +43,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
     >
       ?
     </button>
-    ${status && isFirstPass(status) && state.connection.value !== "retrying" && html`<${Lazy} load=${() => import("./progress.js")} of="Progress" status=${status} text=${loadingText(status)} />`}
+    ${status && isFirstPass(status) && state.connection.value !== "retrying" && html`<${Lazy} load=${() => withStyles(new URL("lazy.css", import.meta.url), import("./progress.js"))} of="Progress" status=${status} text=${loadingText(status)} />`}
   </header>`;
 }
 

@@ -261,7 +261,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
     else {
       // Two crosses of one line are at least two places apart.
       const at = Math.round((2 * left) / MIN_MARK_DISTANCE_PX);
-      const row = Math.min(MAX_CROSS_ROWS - 1, Math.max(...[at - 1, at, at + 1].map((i) => taken[i] ?? 0)));
+      const row = Math.min(MAX_CROSS_ROWS - 1, Math.max(taken[at - 1] | 0, taken[at] | 0, taken[at + 1] | 0));
       taken[at] = row + 1;
       marks.stroke += `M${left - 3},${NAN_TOP_PX - 3 + CROSS_PX * row}l6,6m0,-6l-6,6`;
     }

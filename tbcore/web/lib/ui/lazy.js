@@ -167,11 +167,11 @@ const NUM_SPARE_ROWS = 8;
 export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, keepIndex = showIndex, onKeyDown, role, header }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
-  const [isPrinting, setPrinting] = useState(false);
   const numHeaders = header ? 1 : 0;
   const headerHeight = numHeaders * rowHeight;
 
   const measure = () => {
+    if (matchMedia("print").matches) return;
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (scroller.current);
     setView((old) => (old.top === top && old.height === height ? old : { top, height }));
   };
@@ -181,7 +181,8 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     const resizes = new ResizeObserver(measure);
     resizes.observe(/** @type {HTMLElement} */ (scroller.current));
     const closing = new AbortController();
-    for (const name of ["beforeprint", "afterprint"]) addEventListener(name, () => setPrinting(name === "beforeprint"), closing);
+    addEventListener("beforeprint", () => setView({ top: 0, height: NUM_PRINTED_ROWS * rowHeight }), closing);
+    addEventListener("afterprint", measure, closing);
     return () => {
       resizes.disconnect();
       closing.abort();
@@ -200,8 +201,8 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     measure();
   }, [showIndex]);
 
-  const first = isPrinting ? 0 : Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
-  const last = Math.min(items.length, isPrinting ? NUM_PRINTED_ROWS : Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
   const indices = items.slice(first, last).map((_, i) => first + i);
   const kept = Math.max(0, keepIndex ?? NaN);
   if (kept < first) indices.unshift(kept);
