@@ -13,7 +13,7 @@ from tbcore_testing.demo import write_demo
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 TABS = (
     *("scalars", "custom_scalars", "images", "audio", "graphs"),
-    *("distributions", "histograms", "text", "pr_curves", "hparams"),
+    *("distributions", "histograms", "text", "pr_curves", "hparams", "compare"),
 )
 VIOLATIONS = """async (theme) => {
   const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];

@@ -349,6 +349,7 @@ def with_hidden(
         ("distributions", "tag"),
         ("pr_curves", "tag"),
         ("hparams", "name"),
+        ("compare", "name"),
         ("graphs", "group"),
     ],
 )

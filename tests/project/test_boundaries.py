@@ -91,7 +91,7 @@ PLUGIN_NAMES = {
 }
 """Names of plugins of TensorBoard; tests add those in `plugins/`."""
 
-WORDS_OF_PROGRAMS = {"audio", "hparams", "images", "text"}
+WORDS_OF_PROGRAMS = {"audio", "compare", "hparams", "images", "text"}
 """Names of plugins that are also words of HTML, CSS and JavaScript, or a field of
 `data/run_attributes`."""
 

@@ -1,0 +1,252 @@
+"""Reader: what a run has to compare, besides its texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore import Claim, Claims, DataError, Multiplexer, NotFoundError, ScalarSeries
+from tbcore.values import (
+    AUDIO_CLAIMS,
+    HISTOGRAM_CLAIMS,
+    IMAGE_CLAIMS,
+    SESSION_START_TAG,
+    session_start,
+)
+
+SCALARS: Claims = (Claim(is_scalar=True),)
+TEXTS: Claims = (Claim("tensor", plugin_name="text", is_scalar=False),)
+HPARAMS: Claims = (Claim(plugin_name="hparams"),)
+CLAIMS: Claims = (*SCALARS, *TEXTS, *HPARAMS)
+
+TYPES: Mapping[str, Claims] = {
+    "scalar": SCALARS,
+    "text": TEXTS,
+    "image": IMAGE_CLAIMS,
+    "audio": AUDIO_CLAIMS,
+    "histogram": HISTOGRAM_CLAIMS,
+    "other": (Claim(),),
+}
+"""Types of data in words. A tag has the first one whose claims match it."""
+
+ROOT = "."
+"""The name of the run in the log directory itself, which is above all others."""
+MAX_FIRST_TAGS = 16
+"""Number of tags, in order of first appearance, among which the first point of a run is looked
+for. Even after a restart, the first of them has it."""
+MAX_POINTS = 2000
+"""Maximum number of points of a curve that are all drawn. Of a longer curve, a few of each part
+are, with the lowest and the highest value."""
+
+
+class HParams(NamedTuple):
+    """Hyperparameters of a run."""
+
+    source: str
+    """The run that logged them: the run itself, or the one that it inherits them from."""
+    rows: Sequence[tuple[list[str], str, Any]]
+    """Path, type and value of each: one name, or more for a value inside a mapping. Types are
+    number, bool, text, list (its value is JSON) and null."""
+
+
+def tags_by_run(multiplexer: Multiplexer, runs: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The tags of each run with their types, in order of first appearance; without hyperparameters.
+
+    A run that does not exist has none.
+    """
+    found: list[dict[str, str]] = [{} for _ in runs]
+    for name, claims in TYPES.items():
+        tags = multiplexer.tags(claims)
+        for run, types in zip(runs, found, strict=True):
+            for tag in tags.get(run, ()):
+                types.setdefault(tag, name)
+    hidden = multiplexer.tags(HPARAMS)
+    return [
+        [(tag, name) for tag, name in types.items() if tag not in hidden.get(run, ())]
+        for run, types in zip(runs, found, strict=True)
+    ]
+
+
+def times(multiplexer: Multiplexer, run: str) -> tuple[float, float, int] | None:
+    """Wall times of the first and last point of a run's scalars, and its highest last step.
+
+    None for a run without scalars. Raises NotFoundError for an unknown run.
+    """
+    last = multiplexer.last_points(run, SCALARS)
+    if not len(last.step):
+        return None
+    tags = multiplexer.tags(SCALARS).get(run, [])[:MAX_FIRST_TAGS]
+    series = [multiplexer.scalars(run, tag, claims=SCALARS) for tag in tags]
+    first = [each.first.wall_time for each in series if each.first]
+    return (
+        min(first, default=float(last.wall_time.min())),
+        float(last.wall_time.max()),
+        int(last.step.max()),
+    )
+
+
+def hparams_logged(multiplexer: Multiplexer) -> set[str]:
+    """The runs that logged hyperparameters themselves."""
+    tags = multiplexer.tags(HPARAMS)
+    return {run for run in tags if SESSION_START_TAG in tags[run]}
+
+
+def hparams_of(multiplexer: Multiplexer, run: str, logged: Collection[str]) -> HParams | None:
+    """The hyperparameters of a run, its own or inherited; None if there are none.
+
+    A run that logged none has those of the nearest run above it, or those of the only run below it
+    that logged any, as in queries. `logged` is what `hparams_logged` returns. Raises DataError if
+    its own cannot be decoded.
+    """
+    if run in logged and (own := _logged(multiplexer, run)):
+        return HParams(run, own)
+    for path in _paths_above(run):
+        if path in logged and (above := _decodable(multiplexer, path)):
+            return HParams(path, above)
+    start = "" if run == ROOT else f"{run}/"
+    below = (name for name in logged if name != run and name.startswith(start))
+    found = ((name, rows) for name in below if (rows := _decodable(multiplexer, name)))
+    first_two = list(islice(found, 2))
+    return HParams(*first_two[0]) if len(first_two) == 1 else None
+
+
+def _decodable(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, Any]]:
+    """Like `_logged`, but [] if they cannot be decoded or the run was deleted."""
+    try:
+        return _logged(multiplexer, run)
+    except (DataError, NotFoundError):
+        return []
+
+
+def _logged(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, Any]]:
+    """The hyperparameters that a run itself logged, sorted by name: a map on disk has no order."""
+    hparams = session_start(multiplexer.metadata(run, SESSION_START_TAG)).hparams
+    return [row for name in sorted(hparams) for row in _unfolded([name], hparams[name])]
+
+
+def _unfolded(path: list[str], value: Any) -> Iterator[tuple[list[str], str, Any]]:
+    """The path, type and value of a hyperparameter, or of each value inside a mapping."""
+    match value:
+        case dict() if value:
+            for name in value:
+                yield from _unfolded([*path, name], value[name])
+        case bool():
+            yield path, "bool", value
+        case float():
+            yield path, "number", value
+        case str():
+            yield path, "text", value
+        case None:
+            yield path, "null", None
+        case _:
+            yield path, "list", json.dumps(with_integers(value), ensure_ascii=False)
+
+
+def with_integers(value: Any) -> Any:
+    """Whole numbers as integers: protobuf has only floats."""
+    match value:
+        case list():
+            return [with_integers(each) for each in value]
+        case dict():
+            return {name: with_integers(each) for name, each in value.items()}
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return int(value)
+    return value
+
+
+def _paths_above(run: str) -> Iterator[str]:
+    """The paths of the directories that contain a run, the innermost first, and ROOT last."""
+    if run == ROOT:
+        return
+    while "/" in run:
+        run = run.rpartition("/")[0]
+        yield run
+    yield ROOT
+
+
+COLUMNS = (
+    *("tag", "count", "nonfinite", "last", "last_step"),
+    *("min", "min_step", "max", "max_step"),
+)
+"""Columns of `values_of`."""
+
+
+def values_of(
+    multiplexer: Multiplexer, run: str, tags: Sequence[str]
+) -> dict[str, NDArray[np.float64]]:
+    """The last, lowest and highest value of each tag with their steps: a row for each logged tag.
+
+    `tag` is the index among `tags`. `count` is the number of points and `nonfinite` of those that
+    are NaN or infinite. The lowest and highest values are finite; NaN if no value is.
+    """
+    rows = []
+    for index, tag in enumerate(tags):
+        try:
+            series = multiplexer.scalars(run, tag, claims=SCALARS)
+        except NotFoundError:
+            continue
+        if series.last is None:
+            continue
+        row = [float(index), len(series), series.num_nonfinite]
+        for point in (series.last, series.min, series.max):
+            row += [point.value, point.step] if point else [np.nan, np.nan]
+        rows.append(row)
+    table = np.array(rows, np.float64).reshape(-1, len(COLUMNS))
+    return dict(zip(COLUMNS, table.T, strict=True))
+
+
+class Curve(NamedTuple):
+    """The points of one tag that are drawn."""
+
+    columns: dict[str, NDArray[Any]]
+    """`step`, `wallTime` and `value`."""
+    segments: list[int]
+    """The first row after each restart."""
+    num_points: int
+    """Number of all points, of which some may not be drawn."""
+
+
+def curve_of(series: ScalarSeries) -> Curve:
+    """The points of a series to draw, in the order of their steps between restarts."""
+    starts = series.segment_starts
+    order = np.arange(len(series))
+    if len(starts) == 1 and np.any(series.step[1:] < series.step[:-1]):
+        # Several writers logged in turn.
+        order = np.argsort(series.step, kind="stable")
+    rows = np.union1d(drawn_rows(series.value[order]), starts)
+    kept = order[rows]
+    columns = {
+        "step": series.step[kept],
+        "wallTime": series.wall_time[kept],
+        "value": series.value[kept],
+    }
+    return Curve(columns, np.searchsorted(rows, starts[1:]).tolist(), len(series))
+
+
+def drawn_rows(values: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+    """Rows that look like all rows, ascending: all of them, if there are at most MAX_POINTS.
+
+    Otherwise the values are divided into parts of equal length. Of each, the rows are the first,
+    the last, that of the lowest and of the highest finite value, and the first that is not finite.
+    """
+    if len(values) <= MAX_POINTS:
+        return np.arange(len(values))
+    num_parts = MAX_POINTS // 5
+    size = -(-len(values) // num_parts)
+    padded = np.full(num_parts * size, np.nan)
+    padded[: len(values)] = values
+    parts = padded.reshape(num_parts, size)
+    is_finite = np.isfinite(parts)
+    starts = np.arange(num_parts) * size
+    ends = starts + size - 1
+    low = starts + np.where(is_finite, parts, np.inf).argmin(axis=1)
+    high = starts + np.where(is_finite, parts, -np.inf).argmax(axis=1)
+    nonfinite = starts + is_finite.argmin(axis=1)
+    rows = np.unique(np.concatenate([starts, ends, low, high, nonfinite]))
+    last = len(values) - 1
+    return np.union1d(rows[rows <= last], [last])

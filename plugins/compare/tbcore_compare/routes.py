@@ -1,0 +1,101 @@
+"""Routes: what runs have, their values, their texts and their curves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import BadRequestError, DataError, Multiplexer, NotFoundError
+from tbcore.http import columns_response, json_body, string_in, strings_in
+from tbcore_compare.reader import (
+    SCALARS,
+    curve_of,
+    hparams_logged,
+    hparams_of,
+    tags_by_run,
+    times,
+    values_of,
+)
+from tbcore_compare.texts import compared
+
+MAX_RUNS = 1000
+"""Maximum number of runs in a request."""
+MAX_SERIES = 20_000
+"""Maximum number of runs times tags in a request for values."""
+
+
+def make_routes(multiplexer: Multiplexer) -> list[Route]:
+    """The routes /runs, /values, /texts and /curves."""
+
+    def runs(request: Request) -> Response:
+        names = _runs_in(json_body(request))
+        logged = hparams_logged(multiplexer)
+        tag_sets: dict[tuple[tuple[str, str], ...], int] = {}
+        facts = []
+        for run, tags in zip(names, tags_by_run(multiplexer, names), strict=True):
+            tag_set = tag_sets.setdefault(tuple(tags), len(tag_sets))
+            facts.append({**_facts(multiplexer, run, logged), "tag_set": tag_set})
+        return columns_response({"runs": facts, "tag_sets": list(tag_sets)}, [])
+
+    def values(request: Request) -> Response:
+        body = json_body(request)
+        names, tags = _runs_in(body), strings_in(body, "tags")
+        if len(names) * len(tags) > MAX_SERIES:
+            raise BadRequestError(
+                f"at most {MAX_SERIES} values can be requested, got {len(names)} runs with "
+                f"{len(tags)} tags each"
+            )
+        return columns_response(
+            {"runs": names, "tags": tags}, [values_of(multiplexer, run, tags) for run in names]
+        )
+
+    def texts(request: Request) -> Response:
+        body = json_body(request)
+        base = string_in(body, "base") if body.get("base") is not None else None
+        return columns_response(
+            compared(multiplexer, string_in(body, "tag"), base, _runs_in(body)), []
+        )
+
+    def curves(request: Request) -> Response:
+        body = json_body(request)
+        tag = string_in(body, "tag")
+        header, tables = [], []
+        for run in _runs_in(body):
+            try:
+                curve = curve_of(multiplexer.scalars(run, tag, claims=SCALARS))
+            except NotFoundError:
+                continue
+            header.append({"run": run, "segments": curve.segments, "num_points": curve.num_points})
+            tables.append(curve.columns)
+        return columns_response(header, tables)
+
+    return [
+        Route(f"/{handler.__name__}", handler, methods=["POST"])
+        for handler in (runs, values, texts, curves)
+    ]
+
+
+def _runs_in(body: Any) -> list[str]:
+    """The names of different runs in a body, in their order."""
+    names = list(dict.fromkeys(strings_in(body, "runs")))
+    if len(names) > MAX_RUNS:
+        raise BadRequestError(f"at most {MAX_RUNS} runs can be compared, got {len(names)}")
+    return names
+
+
+def _facts(multiplexer: Multiplexer, run: str, logged: Collection[str]) -> dict[str, Any]:
+    """What a run has besides its tags: `exists`, `live`, `times`, `hparams`, `hparams_error`."""
+    facts: dict[str, Any] = {"name": run, "exists": True, "live": multiplexer.is_live(run)}
+    try:
+        found = times(multiplexer, run)
+        facts["times"] = found and dict(zip(("first", "last", "step"), found, strict=True))
+        hparams = hparams_of(multiplexer, run, logged)
+        return facts | {"hparams": hparams and hparams._asdict()}
+    except NotFoundError:
+        return facts | {"exists": False, "times": None, "hparams": None}
+    except DataError as error:
+        return facts | {"hparams": None, "hparams_error": str(error)}

@@ -1,0 +1,255 @@
+/** The rows of the table: what each column has, and whether that differs. No DOM. */
+
+import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/format.js";
+import { groupFigure, statisticsOf } from "tbcore/groups.js";
+import { compareNames } from "tbcore/text-names.js";
+
+/**
+ * @typedef {import("./columns.js").Column} Column
+ *
+ * @typedef {object} Facts  what a run has, as the route `runs` sends it
+ * @property {string} name
+ * @property {boolean} exists
+ * @property {boolean} live
+ * @property {{ first: number, last: number, step: number } | null} times  of its scalars
+ * @property {{ source: string, rows: [path: string[], type: string, value: any][] } | null} hparams
+ * @property {string} [hparams_error]
+ * @property {[tag: string, type: string][]} tags
+ *
+ * @typedef {ReadonlyMap<string, Facts>} FactsOf  by name of the run
+ *
+ * @typedef {object} Value  the values of a tag in a run
+ * @property {number} count @property {number} nonfinite
+ * @property {number} last @property {number} last_step
+ * @property {number} min @property {number} min_step
+ * @property {number} max @property {number} max_step
+ *
+ * @typedef {object} Cell
+ * @property {string} text
+ * @property {string} [title]
+ * @property {string} [note]  less important text
+ * @property {boolean} [isMissing]  whether the column lacks it
+ * @property {boolean} [isBest]
+ * @property {number} [value]  to compute how far it is from the baseline's
+ * @property {string} [change]  that distance
+ *
+ * @typedef {object} Row
+ * @property {string} key
+ * @property {string} label
+ * @property {string} [note]  less important text after the label
+ * @property {Cell[]} cells  one of each column
+ * @property {boolean} isSame  whether all columns have the same
+ * @property {boolean} [isTime]  whether it differs between any two runs, and is kept on one line
+ */
+
+/** What a cell without a value says. */
+const NOT_LOGGED = "not logged";
+/** Maximum number of different values of a group that a cell lists. */
+const MAX_LISTED = 4;
+
+/** Whether the cells are the same. @param {readonly Cell[]} cells */
+function areSame(cells) {
+  const keys = cells.map(({ text, note = "", value }) => JSON.stringify([text, note, String(value)]));
+  return keys.every((key) => key === keys[0]);
+}
+
+// --- runs ----------------------------------------------------------------------------------------
+
+/** When and how long the runs were written. @param {readonly Column[]} columns @param {FactsOf} factsOf @returns {Row[]} */
+export function timeRows(columns, factsOf) {
+  const found = columns.map(({ runs, isGroup }) => {
+    const facts = runs.flatMap(({ name }) => factsOf.get(name) ?? []);
+    return { facts, isGroup, times: facts.flatMap(({ times }) => times ?? []) };
+  });
+  /** @param {string} label @param {(times: NonNullable<Facts["times"]>[]) => string} textOf @param {string} which  of a group's */
+  const row = (label, textOf, which) => {
+    const cells = found.map(({ facts, times, isGroup }) => {
+      if (facts.length === 0) return { text: "…" };
+      if (times.length === 0) return { text: facts.every(({ exists }) => exists) ? "no scalars" : "deleted", isMissing: true };
+      const numLive = label === "Last scalar" ? facts.filter(({ live }) => live).length : 0;
+      const notes = [isGroup && which, numLive > 0 && (isGroup ? `${numLive} live` : "live")];
+      return { text: textOf(times), note: notes.filter(Boolean).join(", ") };
+    });
+    return { key: label, label, cells, isSame: areSame(cells), isTime: true };
+  };
+  const max = (/** @type {number[]} */ numbers) => numbers.reduce((a, b) => Math.max(a, b), -Infinity);
+  const min = (/** @type {number[]} */ numbers) => numbers.reduce((a, b) => Math.min(a, b), Infinity);
+  return [
+    row("Last step", (times) => formatStep(max(times.map(({ step }) => step))), "the highest"),
+    row("Duration", (times) => formatDuration(statisticsOf(times.map(({ first, last }) => last - first)).average), "mean"),
+    row("First scalar", (times) => formatTime(min(times.map(({ first }) => first))), "the earliest"),
+    row("Last scalar", (times) => formatTime(max(times.map(({ last }) => last))), "the latest"),
+  ];
+}
+
+// --- hyperparameters -----------------------------------------------------------------------------
+
+/** The hyperparameters of all columns, by name. @param {readonly Column[]} columns @param {FactsOf} factsOf @returns {Row[]} */
+export function hparamRows(columns, factsOf) {
+  /** @type {Map<string, { path: string[], found: Map<string, string>[], counts: number[], sources: Set<string>[] }>} */
+  const rows = new Map();
+  columns.forEach(({ runs }, at) => {
+    for (const { name } of runs) {
+      const hparams = factsOf.get(name)?.hparams;
+      for (const [path, type, value] of hparams?.rows ?? []) {
+        const key = JSON.stringify(path);
+        const row = rows.get(key) ?? { path, found: columns.map(() => new Map()), counts: columns.map(() => 0), sources: columns.map(() => new Set()) };
+        rows.set(key, row);
+        row.found[at].set(`${type} ${value}`, textOfHParam(type, value));
+        row.counts[at]++;
+        if (hparams && hparams.source !== name) row.sources[at].add(hparams.source);
+      }
+    }
+  });
+  const sorted = [...rows].sort(([, a], [, b]) => compareNames(a.path.join("."), b.path.join(".")));
+  return sorted.map(([key, { path, found, counts, sources }]) => {
+    const cells = columns.map(({ runs }, at) => cellOfHParam(runs.length, found[at], counts[at], sources[at], runs.some(({ name }) => !factsOf.has(name))));
+    const sets = found.map((values, at) => JSON.stringify([[...values.keys()].sort(), counts[at] < columns[at].runs.length]));
+    return { key, label: path.join("."), cells, isSame: sets.every((set) => set === sets[0]) };
+  });
+}
+
+/** @param {number} numRuns @param {ReadonlyMap<string, string>} found @param {number} count @param {ReadonlySet<string>} sources @param {boolean} isLoading @returns {Cell} */
+function cellOfHParam(numRuns, found, count, sources, isLoading) {
+  if (count === 0) return isLoading ? { text: "…" } : { text: NOT_LOGGED, isMissing: true };
+  const texts = [...found.values()].sort(compareNames);
+  const text = texts.length > MAX_LISTED ? `${texts.slice(0, MAX_LISTED - 1).join(", ")}, … (${texts.length} values)` : texts.join(", ");
+  const notes = [sources.size > 0 && `logged in ${[...sources].join(", ")}`, texts.length > MAX_LISTED && texts.join(", ")];
+  return { text, title: notes.filter(Boolean).join("\n"), note: count < numRuns ? `${count} of ${numRuns} runs` : "" };
+}
+
+/** A hyperparameter as it was logged. @param {string} type @param {any} value */
+function textOfHParam(type, value) {
+  if (type === "number") return String(toNumber(value));
+  if (type === "text") return value === "" ? "“”" : value;
+  return String(value);
+}
+
+/** Runs whose hyperparameters cannot be decoded, in sentences. @param {readonly Column[]} columns @param {FactsOf} factsOf */
+export function hparamErrors(columns, factsOf) {
+  return columns.flatMap(({ runs }) => runs.flatMap(({ name }) => (factsOf.get(name)?.hparams_error ? [`Hyperparameters of ${name}: ${factsOf.get(name)?.hparams_error}`] : [])));
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+/** Words in tags whose lowest values are the best, and whose highest are. */
+const LOW = /(^|[^a-z])(loss(es)?|err(or)?s?|cost|perplexity|ppl|nll|mse|rmse|mae|fid|wer|cer)([^a-z]|$)/i;
+const HIGH = /(^|[^a-z])(acc(uracy)?|auc|auroc|f1|rewards?|returns?|scores?|precision|recall|iou|map|bleu|psnr|ssim|r2)([^a-z]|$)/i;
+
+/** Which extremes of a tag are shown: the one that is the best, or both if that is not known. @param {string} tag @returns {("min" | "max")[]} */
+export function extremesOf(tag) {
+  const isLow = LOW.test(tag);
+  const isHigh = HIGH.test(tag);
+  if (isLow === isHigh) return ["min", "max"];
+  return isLow ? ["min"] : ["max"];
+}
+
+const NAMES = { last: "last", min: "lowest", max: "highest" };
+
+/**
+ * The last values of tags, and the lowest or highest ones or both.
+ * @param {readonly Column[]} columns
+ * @param {FactsOf} factsOf
+ * @param {readonly string[]} tags
+ * @param {(run: string, tag: string) => Value | null | undefined} valueOf  null if it was not logged,
+ *   undefined while that is not known
+ * @param {{ average: "mean" | "median" | "iqm", averageName: string }} averaging  of groups
+ * @returns {Row[]}
+ */
+export function valueRows(columns, factsOf, tags, valueOf, { average, averageName }) {
+  /** @param {string} tag @param {"last" | "min" | "max"} which @returns {Row} */
+  const rowOf = (tag, which) => {
+    const cells = columns.map(({ runs, isGroup }) => {
+      const values = runs.map(({ name }) => valueOf(name, tag));
+      if (values.includes(undefined)) return { text: "…" };
+      const logged = values.flatMap((value) => value ?? []);
+      if (logged.length === 0) return { text: NOT_LOGGED, isMissing: true };
+      if (!isGroup) return cellOfValue(logged[0], which);
+      const live = runs.filter(({ name }, i) => values[i] && factsOf.get(name)?.live).length;
+      return cellOfGroup(logged, which, runs.length - logged.length, live, average, averageName);
+    });
+    const [base] = cells;
+    for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
+    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which);
+    return { key: `${which} ${tag}`, label: tag, note: NAMES[which], cells, isSame: areSame(cells) };
+  };
+  return tags.flatMap((tag) => /** @type {("last" | "min" | "max")[]} */ (["last", ...extremesOf(tag)]).map((which) => rowOf(tag, which)));
+}
+
+/** @param {Value} value @param {"last" | "min" | "max"} which @returns {Cell} */
+function cellOfValue(value, which) {
+  const { count, nonfinite } = value;
+  const number = value[which];
+  const some = nonfinite > 0 ? `${plural(nonfinite, "value")} not finite` : "";
+  if (which !== "last" && Number.isNaN(number)) return { text: "no finite value", note: some, isMissing: true };
+  const step = `step ${formatStep(value[`${which}_step`])}`;
+  return {
+    text: formatValue(number),
+    title: `${number} at ${step}, of ${plural(count, "point")}`,
+    note: which === "last" || !some ? step : `${step}, ${some}`,
+    value: number,
+  };
+}
+
+/** @param {readonly Value[]} logged @param {"last" | "min" | "max"} which @param {number} missing @param {number} live @param {"mean" | "median" | "iqm"} average @param {string} averageName @returns {Cell} */
+function cellOfGroup(logged, which, missing, live, average, averageName) {
+  const numbers = logged.map((value) => value[which]);
+  const diverged = which === "last" ? 0 : logged.filter((value) => Number.isFinite(value[which]) && !Number.isFinite(value.last)).length;
+  const statistics = { ...statisticsOf(numbers, average, live), missing, diverged };
+  const { text, title } = groupFigure(statistics, averageName, `${NAMES[which]} values`);
+  return { text, title, value: statistics.count > 0 ? statistics.average : (statistics.common ?? NaN) };
+}
+
+/**
+ * How far a value is from the baseline's: `+0.25 (+50 %)`, without percent if the baseline is 0; "" if
+ * one of them is not finite or missing.
+ * @param {number | undefined} base @param {number | undefined} value
+ */
+export function changeOf(base, value) {
+  if (base === undefined || value === undefined || !Number.isFinite(value - base)) return "";
+  const change = value - base;
+  if (change === 0) return "±0";
+  const sign = change > 0 ? "+" : "−";
+  const text = `${sign}${formatValue(Math.abs(change), 4)}`;
+  return base === 0 ? text : `${text} (${sign}${formatValue(Math.abs(change / base) * 100, 3)} %)`;
+}
+
+/** Marks the cells with the best value, unless all have it. @param {Cell[]} cells @param {"min" | "max"} which */
+function markBest(cells, which) {
+  const numbers = cells.flatMap(({ value }) => (value !== undefined && Number.isFinite(value) ? [value] : []));
+  const best = numbers.reduce((a, b) => (which === "min" ? Math.min(a, b) : Math.max(a, b)), which === "min" ? Infinity : -Infinity);
+  if (numbers.every((number) => number === best)) return;
+  for (const cell of cells) cell.isBest = cell.value === best;
+}
+
+// --- tags ----------------------------------------------------------------------------------------
+
+/**
+ * All tags, with the columns that have them.
+ * @param {readonly Column[]} columns @param {FactsOf} factsOf @param {(tag: string) => boolean} matches
+ * @returns {Row[]}
+ */
+export function tagRows(columns, factsOf, matches) {
+  /** @type {Map<string, { tag: string, type: string, counts: number[] }>} */
+  const rows = new Map();
+  columns.forEach(({ runs }, at) => {
+    for (const { name } of runs) {
+      for (const [tag, type] of factsOf.get(name)?.tags ?? []) {
+        if (!matches(tag)) continue;
+        const key = `${type} ${tag}`;
+        const row = rows.get(key) ?? { tag, type, counts: columns.map(() => 0) };
+        rows.set(key, row);
+        row.counts[at]++;
+      }
+    }
+  });
+  const sorted = [...rows].sort(([, a], [, b]) => compareNames(a.tag, b.tag) || compareNames(a.type, b.type));
+  return sorted.map(([key, { tag, type, counts }]) => {
+    const cells = columns.map(({ runs }, at) => {
+      if (runs.some(({ name }) => !factsOf.has(name))) return { text: "…" };
+      if (counts[at] === 0) return { text: NOT_LOGGED, isMissing: true };
+      return { text: counts[at] === runs.length ? "logged" : `${counts[at]} of ${runs.length} runs` };
+    });
+    return { key, label: tag, note: type, cells, isSame: columns.every(({ runs }, at) => counts[at] === runs.length) };
+  });
+}

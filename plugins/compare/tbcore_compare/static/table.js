@@ -1,0 +1,91 @@
+/** The table: a column for each run or group, and sections of rows. */
+
+import { html } from "htm/preact";
+import { useState } from "preact/hooks";
+import { commonLengths, formatName, plural } from "tbcore/format.js";
+import { Name } from "tbcore/text-names.js";
+import { Icon } from "tbcore/ui.js";
+
+/**
+ * @typedef {import("./columns.js").Column} Column
+ * @typedef {import("./rows.js").Cell} Cell
+ * @typedef {import("./rows.js").Row} Row
+ */
+
+/** Number of rows that a section shows at first, and that each click adds. */
+const ROWS_PER_PAGE = 100;
+
+/**
+ * The table. Each section has a title, its rows, and what it says if it shows none.
+ * @param {object} props
+ * @param {readonly Column[]} props.columns  the baseline first
+ * @param {readonly { title: string, rows: readonly Row[], none: string, more?: unknown }[]} props.sections
+ * @param {boolean} props.isAll  whether rows are shown whose columns have the same
+ * @param {(name: string) => void} props.onBase  chooses another baseline
+ */
+export function Table({ columns, sections, isAll, onBase }) {
+  const names = columns.map(({ name }) => name);
+  const [start, end] = commonLengths(names);
+  return html`<div class="compare-table" tabindex="0" role="region" aria-label="Side by side">
+    <table>
+      <thead>
+        <tr>
+          <td></td>
+          ${columns.map(
+            ({ name, color, runs, isGroup }, at) => html`<th scope="col" key=${name} title=${formatName(name)}>
+              <button type="button" aria-pressed=${at === 0} aria-label=${`Compare with ${formatName(name)}`} onClick=${() => onBase(name)}>
+                <i style=${{ background: color }}></i><${Name} name=${name} part=${[start, name.length - end]} />
+              </button>
+              <small>${at === 0 ? "baseline" : ""}${at === 0 && isGroup ? ", " : ""}${isGroup ? plural(runs.length, "run") : ""}</small>
+            </th>`,
+          )}
+        </tr>
+      </thead>
+      ${sections.map((section) => html`<${Section} key=${section.title} ...${section} numColumns=${columns.length} isAll=${isAll} />`)}
+    </table>
+  </div>`;
+}
+
+/** @param {{ title: string, rows: readonly Row[], none: string, more?: unknown, numColumns: number, isAll: boolean }} props */
+function Section({ title, rows, none, more, numColumns, isAll }) {
+  const [limit, setLimit] = useState(ROWS_PER_PAGE);
+  const shown = isAll ? rows : rows.filter(({ isSame }) => !isSame);
+  const numSame = rows.length - rows.filter(({ isSame }) => !isSame).length;
+  const numMore = Math.max(0, shown.length - limit);
+  const note = shown.length === 0 ? (rows.length > 0 ? `the same in all (${numSame})` : none) : !isAll && numSame > 0 ? `${numSame} more are the same in all` : "";
+  return html`<tbody>
+    <tr class="compare-section">
+      <th colspan=${numColumns + 1} scope="rowgroup"><span>${title}${note && html` <small>${note}</small>`}</span></th>
+    </tr>
+    ${shown.slice(0, limit).map((row) => html`<${Line} key=${row.key} row=${row} />`)}
+    ${numMore > 0 &&
+    html`<tr>
+      <td class="compare-more" colspan=${numColumns + 1}><button type="button" class="tb-button" onClick=${() => setLimit(limit + ROWS_PER_PAGE)}>Show ${plural(Math.min(numMore, ROWS_PER_PAGE), "more row")} of ${numMore}</button></td>
+    </tr>`}
+    ${numMore === 0 &&
+    more &&
+    html`<tr>
+      <td class="compare-more" colspan=${numColumns + 1}>${more}</td>
+    </tr>`}
+  </tbody>`;
+}
+
+/** @param {{ row: Row }} props */
+function Line({ row: { label, note, cells, isTime } }) {
+  return html`<tr class=${isTime ? "compare-time" : ""}>
+    <th scope="row" title=${formatName(label)}><span><${Name} name=${label} />${note && html`<small>${note}</small>`}</span></th>
+    ${cells.map((cell, at) => html`<td key=${at} class=${classOf(cell, isTime ? cell : cells[0])} title=${cell.title || formatName(cell.text)}><${Content} cell=${cell} /></td>`)}
+  </tr>`;
+}
+
+/** @param {{ cell: Cell }} props */
+function Content({ cell: { text, note, change, isBest } }) {
+  return html`<span>${isBest && html`<${Icon} name="star" /><span class="tb-hidden">best: </span>`}${formatName(text)}</span>
+    ${note && html` <small>${formatName(note)}</small>`}${change && html` <small class="compare-change">${change}</small>`}`;
+}
+
+/** @param {Cell} cell @param {Cell} base */
+function classOf(cell, base) {
+  const names = [cell.isMissing && "tb-dim", cell.isBest && "best", cell.value === undefined && cell.text !== base.text && "differs"];
+  return names.filter(Boolean).join(" ");
+}
