@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import islice
 
 from starlette.routing import Route
 
-from tbcore import Multiplexer, NotFoundError, PluginInfo, hookimpl
-from tbcore_compare.reader import CLAIMS, SCALARS
+from tbcore import Multiplexer, PluginInfo, hookimpl
+from tbcore_compare.reader import CLAIMS
 from tbcore_compare.routes import make_routes
 
-NUM_TRIED = 8
-"""Number of runs whose scalars are looked for before the tags of all runs are listed, which takes
-long if there are many."""
+MANY_RUNS = 1000
+"""Number of runs above which their tags are not listed to see whether two have any."""
 
 
 @hookimpl
@@ -31,12 +29,8 @@ def plugin_info() -> PluginInfo:
 @hookimpl
 def is_active(multiplexer: Multiplexer) -> bool:
     """Whether at least two runs have something to compare."""
-    num_found = 0
-    for run in multiplexer.runs()[:NUM_TRIED]:
-        with suppress(NotFoundError):  # It was deleted meanwhile.
-            num_found += len(multiplexer.last_points(run, SCALARS).step) > 0
-    if num_found >= 2:
-        return True
+    if len(multiplexer.runs()) > MANY_RUNS:
+        return multiplexer.has(CLAIMS)
     return len(list(islice(filter(None, multiplexer.tags(CLAIMS).values()), 2))) == 2
 
 
