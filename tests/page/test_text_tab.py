@@ -132,6 +132,38 @@ def test_changes_are_shown_by_line_and_word(open_page: Any) -> None:
     wait_for_text(page, "report", "train", "Epoch 1")
 
 
+def test_texts_are_compared_with_those_of_another_run(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """At the same step; the run is in the address. Nothing is requested that was not logged."""
+    logdir = tmp_path / "configs"
+    config = "model: {}\nlr: {}\nseed: 0"
+    write_run(logdir, "a", texts={"config": [config.format("vit", 1)], "late": [(9, "x")]})
+    write_run(logdir, "b", texts={"config": [config.format("vit", 2)], "late": [(5, "x")]})
+    write_run(logdir, "c", texts={"config": [config.format("vit", 1)], "only c": ["y"]})
+    page = profile.open(serve(logdir).url, "#text")
+    wait_for_text(page, "config", "a", "vit")
+    page.keyboard.press("d")
+    wait_for_text(page, "config", "b", "This is the first step")
+    page.get_by_label("Compared with").select_option("run")
+    wait_for_text(page, "config", "b", "Changes from a, step 0:")
+    wait_for_text(page, "config", "a", "Other runs are compared with this one.")
+    wait_for_text(page, "config", "c", "No changes from a, step 0.")
+    wait_for_text(page, "late", "b", "a logged nothing at or before step 5.")
+    wait_for_text(page, "only c", "c", "a has no such text to compare it with.")
+    changed = page.evaluate(
+        "() => [...texts.body('config', 'b').querySelectorAll('del, ins')]"
+        ".map((line) => line.textContent.trim())"
+    )
+    assert changed == ["− lr: 1", "+ lr: 2"]
+    page.get_by_role("combobox", name="Run", exact=True).select_option("b")
+    wait_for_text(page, "config", "a", "Changes from b, step 0:")
+    wait_for_text(page, "late", "a", "No changes from b, step 5.")
+    page.wait_for_function("() => location.hash.includes('text.run=b')")
+    page.reload()
+    wait_for_text(page, "config", "c", "Changes from b, step 0:")
+
+
 def test_the_search_finds_texts_of_all_steps(open_page: Any) -> None:
     """A click on a match shows its step, with the match highlighted."""
     page = open_page("#text")

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { Choice, Pick } from "tbcore/ui.js";
-import { BASE_CHOICES, SHOW_CHOICES, options } from "./options.js";
+import { BASE_CHOICES, SHOW_CHOICES, baseRunOf, options } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
 /**
@@ -34,6 +34,14 @@ export function Controls({ host, search }) {
       value=${base}
       onChange=${(/** @type {Event} */ event) => options.set(host, "base", Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
     />`}
+    ${show === "changes" && from === "run" && html`<${BaseRun} host=${host} />`}
     <${Results} host=${host} search=${search} />
   `;
+}
+
+/** A choice of the run that others are compared with. @param {{ host: import("tbcore/host.js").Host }} props */
+function BaseRun({ host }) {
+  const base = baseRunOf(host);
+  const names = new Set(host.runs.value.map(({ name }) => name)).add(base);
+  return html`<${Pick} label="Run" choices=${[...names].map((name) => [name, name])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`;
 }

@@ -4,14 +4,14 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, plural } from "tbcore/format.js";
+import { formatName, formatStep, plural } from "tbcore/format.js";
 import { useAnswer } from "tbcore/requests.js";
 import { describePlace } from "tbcore/steps.js";
 import { IconButton, copy } from "tbcore/ui.js";
 import { diffTexts } from "./diff.js";
 import { highlightMatches } from "./highlight.js";
 import { elementsOf } from "./nodes.js";
-import { baseOf, options } from "./options.js";
+import { baseOf, baseRunOf, options } from "./options.js";
 
 /**
  * @typedef {import("./nodes.js").Node} Node
@@ -23,11 +23,11 @@ import { baseOf, options } from "./options.js";
  * @property {boolean} is_cut
  *
  * @typedef {import("tbcore/steps.js").SampleProps & {
- *   baseAnswers: import("tbcore/requests.js").Answers<any>, search: import("./search.js").Search }} Props
+ *   baseAnswers: import("tbcore/requests.js").Answers<any>, tags: { value: Record<string, string[]> }, search: import("./search.js").Search }} Props
  */
 
 /** The text of one sample. @param {Props} props */
-export function Text({ host, entry, url, run, tag, found, label, expanded, onBroken, baseAnswers, search }) {
+export function Text({ host, entry, url, run, tag, found, label, expanded, onBroken, baseAnswers, tags, search }) {
   const { show, from, base } = options.parse(host.settings.value);
   const [isOpen, setOpen] = useState(false);
   const [whole, setWhole] = useState({ url: "", text: "" });
@@ -58,7 +58,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   return html`<div class="text-sample" aria-label=${label}>
     <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
       ${show === "changes"
-        ? html`<${Changes} entry=${entry} params=${baseParams({ from, base }, run.name, tag, found)} found=${found} baseAnswers=${baseAnswers} />`
+        ? html`<${Changes} ...${{ entry, found, baseAnswers }} ...${baseFor({ from, base }, host, tags.value, run.name, tag, found)} />`
         : wholeText !== null
           ? html`<pre class="text-source">${wholeText}</pre>`
           : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
@@ -94,28 +94,30 @@ function Cells({ entry, isSource }) {
 }
 
 /**
- * The differences between a text and the text of the base step: the step to compare with.
+ * The differences between a text and that of another step or run.
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/requests.js").Params | null} props.params  of the request
- *   for the base step; null if there is no base step
+ * @param {import("tbcore/requests.js").Params | null} props.params  of the request for the other
+ *   text; null if there is none
+ * @param {string} props.why  why there is none
+ * @param {string} props.of  the other run; "" if it is the same
  * @param {{ index: number | null }} props.found
  * @param {import("tbcore/requests.js").Answers<any>} props.baseAnswers
  */
-function Changes({ entry, params, found, baseAnswers }) {
+function Changes({ entry, params, why, of, found, baseAnswers }) {
   const { value: baseAnswer, error } = useAnswer(baseAnswers, params ?? { run: "", tag: "" }, params !== null);
   const lines = useMemo(() => (baseAnswer?.samples?.[0] ? diffTexts(toText(baseAnswer.samples[0]), toText(entry)) : []), [baseAnswer, entry]);
   if (params === null) {
-    return html`<p class="tb-dim">This is the first step, so there is nothing to compare it with.</p>
+    return html`<p class="tb-dim">${why}</p>
       <${Cells} entry=${entry} isSource=${true} />`;
   }
   if (error) return html`<p class="tb-card-error" role="status">${error}</p>`;
   if (!baseAnswer) return html`<p class="tb-dim">Loading …</p>`;
-  if (baseAnswer.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(params.step))}.</p>`;
-  if (baseAnswer.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
-  const since = describePlace(baseAnswer);
-  if (lines.length === 0) return html`<p class="tb-dim">No changes since ${since}.</p>`;
-  return html`<p class="tb-dim">Changes since ${since}:</p>
+  if (baseAnswer.index === null) return html`<p class="tb-dim">${of ? `${of} logged nothing` : "Nothing was logged"} at or before step ${formatStep(Number(params.step))}.</p>`;
+  if (!of && baseAnswer.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
+  const base = of ? `from ${of}, ${describePlace(baseAnswer)}` : `since ${describePlace(baseAnswer)}`;
+  if (lines.length === 0) return html`<p class="tb-dim">No changes ${base}.</p>`;
+  return html`<p class="tb-dim">Changes ${base}:</p>
     <pre class="text-diff">${lines.map((line) =>
       line.kind === "gap"
         ? html`<span class="text-gap">${plural(line.count, "unchanged line")}</span>`
@@ -130,15 +132,22 @@ const ELEMENTS = { same: "span", removed: "del", added: "ins" };
 const SIGNS = { same: "  ", removed: "− ", added: "+ " };
 
 /**
- * The parameters of the request for the base step; null if there is no base step.
+ * What a text is compared with, as props of `Changes`.
  * @param {{ from: string, base: number }} choice
+ * @param {import("tbcore/host.js").Host} host
+ * @param {Record<string, string[]>} tags  of each run
  * @param {string} run
  * @param {string} tag
  * @param {any} found
  */
-function baseParams(choice, run, tag, found) {
+function baseFor(choice, host, tags, run, tag, found) {
   const query = baseOf(choice, found);
-  return query && { run, tag, ...query };
+  if (choice.from !== "run") return { params: query && { run, tag, ...query }, of: "", why: "This is the first step, so there is nothing to compare it with." };
+  const base = baseRunOf(host);
+  const of = formatName(base);
+  if (base === run) return { params: null, of, why: "Other runs are compared with this one." };
+  const hasTag = Object.hasOwn(tags, base) && tags[base].includes(tag);
+  return { params: hasTag ? { run: base, tag, ...query } : null, of, why: `${of} has no such text to compare it with.` };
 }
 
 /** Whether the entry is one text, not a table. @param {Entry} entry */

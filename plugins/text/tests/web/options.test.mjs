@@ -16,6 +16,7 @@ test("the previous text is the last of an earlier step, or an earlier one of the
 
 test("the base can be the first step or any other", () => {
   assert.deepEqual(baseOf({ from: "first", base: 7 }, { step: 40, nth: 0, first_step: 10 }), { step: 10, nth: 0 });
+  assert.deepEqual(baseOf({ from: "run", base: 7 }, { step: 40, nth: 1, first_step: 10 }), { step: 40, nth: 1 });
   assert.deepEqual(baseOf({ from: "step", base: 7.5 }, { step: 40, nth: 0, first_step: 10 }), { step: 7, nth: 0 });
 });
 
