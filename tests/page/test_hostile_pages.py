@@ -357,7 +357,7 @@ def test_hidden_characters_of_names_are_shown_as_escapes(
     with_hidden: Any, profile: Any, tab: str, name: str
 ) -> None:
     """They could make a name look like another one, or overflow its row. Copies are exact."""
-    page = profile.open(with_hidden.url, f"#{tab}&columns=lr")
+    page = profile.open(with_hidden.url, f"#{tab}&columns=lr&compare.all=true")
     for text in (f"{name}{ESCAPED}", f"value{ESCAPED}", f"{ESCAPED}gnp.exe"):
         page.wait_for_function(
             f"(text) => ({TEXTS})().some((each) => each.includes(text))", arg=text

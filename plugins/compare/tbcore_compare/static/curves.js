@@ -29,7 +29,7 @@ export function CurveCard({ host, tag, columns, cursor }) {
     ...${{ host, body, isNear, title: tag, make, error, notes }}
     draw=${(/** @type {LineChart} */ chart) => chart.setLines(lines)}
     drawnBy=${[lines]}
-    hint=${answer || error ? "" : "loading"}
+    hint=${answer || error || !isNear ? "" : "loading"}
   />`;
 }
 

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
+import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { formatName, plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
@@ -102,7 +103,7 @@ function Cards({ title, tags, card }) {
   if (tags.length === 0) return null;
   return html`<section class="compare-cards" aria-label=${title}>
     <h2>${title}</h2>
-    <div class="tb-grid ${title.toLowerCase()}">${shown.map(card)}</div>
+    <div class="tb-grid ${title.toLowerCase()}">${shown.map((tag) => html`<${LazyCard} key=${tag} title=${tag} draw=${() => card(tag)} />`)}</div>
     ${more}
   </section>`;
 }
@@ -150,7 +151,7 @@ function readValues(answer) {
 
 /** What the route `runs` sends, by run. @param {any} header @returns {FactsOf} */
 function readFacts(header) {
-  return new Map((header?.runs ?? []).map((/** @type {any} */ run) => [run.name, { ...run, tags: header.tag_sets[run.tag_set] }]));
+  return new Map((header?.runs ?? []).map((/** @type {any} */ run) => [run.name, { ...run, tags: header.tag_sets.at(run.tag_set) }]));
 }
 
 /** The tags of a type in any of the runs, in the order of the page. @param {readonly { name: string }[]} runs @param {FactsOf} factsOf @param {string} wanted */

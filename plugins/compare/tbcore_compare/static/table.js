@@ -86,6 +86,6 @@ function Content({ cell: { text, note, change, isBest } }) {
 
 /** @param {Cell} cell @param {Cell} base */
 function classOf(cell, base) {
-  const names = [cell.isMissing && "tb-dim", cell.isBest && "best", cell.value === undefined && cell.text !== base.text && "differs"];
+  const names = [cell.isMissing && "tb-dim", cell.isBest && "best", cell.value === undefined && !cell.isMissing && cell.text !== base.text && "differs"];
   return names.filter(Boolean).join(" ");
 }
