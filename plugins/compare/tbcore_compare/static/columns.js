@@ -1,5 +1,7 @@
 /** The columns of a comparison: runs or groups, as many as fit, with the baseline first. No DOM. */
 
+import { formatStep } from "tbcore/format.js";
+
 /**
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("tbcore/host.js").Grouping} Grouping
@@ -50,6 +52,7 @@ export function leftOut(all, columns) {
   if (count === 0) return "";
   const what = all[0].isGroup ? "groups" : "runs";
   const [one] = all.filter((column) => !columns.includes(column));
-  const why = count === 1 ? `“${one.name}” is left out` : `${count} are left out`;
-  return `${columns.length} of the ${all.length} ${what} that are shown are compared, ${why}: there is space for ${MAX_COLUMNS} ${what} with ${MAX_RUNS} runs. Show fewer in the list to choose others.`;
+  const which = count === 1 ? `“${one.name}” is left out` : `${formatStep(count)} are left out`;
+  const most = all[0].isGroup ? `${MAX_COLUMNS} groups with ${formatStep(MAX_RUNS)} runs in all` : `${MAX_COLUMNS} runs`;
+  return `${columns.length} of the ${formatStep(all.length)} ${what} that are shown are compared, ${which}: at most ${most} fit. Check fewer in the list to choose which.`;
 }

@@ -52,7 +52,7 @@ function Section({ title, rows, none, more, numColumns, isAll }) {
   const shown = isAll ? rows : rows.filter(({ isSame }) => !isSame);
   const numSame = rows.length - rows.filter(({ isSame }) => !isSame).length;
   const numMore = Math.max(0, shown.length - limit);
-  const note = shown.length === 0 ? (rows.length > 0 ? `the same in all (${numSame})` : none) : !isAll && numSame > 0 ? `${numSame} more are the same in all` : "";
+  const note = shown.length === 0 ? (rows.length > 0 ? `the same in all (${numSame})` : none) : !isAll && numSame > 0 ? `${numSame} more ${numSame === 1 ? "is" : "are"} the same in all` : "";
   return html`<tbody>
     <tr class="compare-section">
       <th colspan=${numColumns + 1} scope="rowgroup"><span>${title}${note && html` <small>${note}</small>`}</span></th>
