@@ -573,3 +573,75 @@ def test_runs_of_a_group_are_adjacent(open_page: Any) -> None:
           cell.getAttribute('aria-label'), cell.querySelector('.tb-run-group').textContent])"""
     )
     assert cells == [["a-one", "one"], ["b-one", "one"], ["a-two", "two"], ["b-two", "two"]]
+
+
+RED, GREEN, PINK = (255, 0, 0), (0, 255, 0), (255, 0, 128)
+
+
+def shown_pixel(page: Any, run: str) -> tuple[int, ...]:
+    """The colour in the middle of a run's image of the tag `i`, as it is on the screen."""
+    page.evaluate("(run) => pictures.cell('i', run).scrollIntoView()", run)
+    shot = page.locator(f".tb-step-cell[aria-label='{run}'] .pixels").screenshot()
+    data = "data:image/png;base64," + base64.b64encode(shot).decode()
+    return tuple(
+        page.evaluate(
+            """async (data) => {
+          const image = Object.assign(new Image(), { src: data });
+          await image.decode();
+          const canvas = new OffscreenCanvas(image.width, image.height);
+          const context = canvas.getContext('2d');
+          context.drawImage(image, 0, 0);
+          const { data: rgba } = context.getImageData(image.width >> 1, image.height >> 1, 1, 1);
+          return [...rgba].slice(0, 3);
+        }""",
+            data,
+        )
+    )
+
+
+def test_images_are_compared_with_those_of_another_run(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Pixel by pixel, at the same step; what cannot be compared is said, without a request."""
+    logdir = tmp_path / "pictures"
+    colors = {"a": RED, "b": PINK, "same": RED, "small": GREEN}
+    for run, rgb in colors.items():
+        size = (4, 4) if run == "small" else (8, 8)
+        write_run(logdir, run, images={"i": [(5, summaries.png(*size, rgb=rgb))]})
+    write_run(logdir, "late", images={"i": [(9, summaries.png(8, 8))], "other": [picture(5)]})
+    page = profile.open(serve(logdir).url, "#images")
+    wait_for_widths(page, "i", "b", [8])
+    page.get_by_role("combobox", name="Images").select_option("difference")
+
+    def wait_for_note(run: str, text: str) -> None:
+        page.wait_for_function(
+            "([run, text]) => pictures.cell('i', run)?.querySelector('.compared-with')"
+            "?.textContent === text",
+            arg=[run, text],
+        )
+
+    wait_for_note("a", "Other runs are compared with this one.")
+    wait_for_note("b", "Minus a, step 5.")
+    wait_for_note("small", "Minus a, step 5, stretched from 8 × 8 pixels.")
+    wait_for_note("late", "Minus a, step 5.")
+    page.wait_for_function(
+        "() => pictures.cell('other', 'late').textContent.includes('a has no such images.')"
+    )
+    for run in ("b", "same"):
+        wait_for_widths(page, "i", run, [8, 8])
+    assert shown_pixel(page, "b") == (0, 0, 128)
+    assert shown_pixel(page, "same") == (0, 0, 0)
+    page.get_by_role("combobox", name="Images").select_option("overlay")
+    wait_for_note("b", "Half of it is a, step 5.")
+    assert shown_pixel(page, "b") in [(255, 0, 64), (255, 0, 63)]
+    page.get_by_role("combobox", name="Run", exact=True).select_option("late")
+    wait_for_note("b", "late logged nothing up to step 5.")
+    page.wait_for_function(
+        "() => location.hash.includes('images.compared=overlay')"
+        " && location.hash.includes('images.run=late')"
+    )
+    page.reload()
+    wait_for_note("a", "late logged nothing up to step 5.")
+    page.get_by_role("combobox", name="Images").select_option("")
+    page.wait_for_function("() => tb.all('.compared-with').length === 0")
+    assert shown_pixel(page, "b") == PINK

@@ -3,8 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { Check, Choice, Icon, Menu } from "tbcore/ui.js";
-import { MAX_PERCENT, SIZES, filterOf, parseDisplayOptions } from "./display-options.js";
+import { Check, Choice, Icon, Menu, Pick } from "tbcore/ui.js";
+import { COMPARISONS, MAX_PERCENT, SIZES, comparisonOf, filterOf, parseDisplayOptions } from "./display-options.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */
 
@@ -26,11 +26,22 @@ export function Controls({ host }) {
       checked=${host.settings.value.across === "true"}
       onChange=${(/** @type {boolean} */ value) => setAndRemember(host, "across", value ? "true" : null)}
     />
+    <${Comparison} host=${host} />
     <${Menu} icon="sun" label="Brightness and contrast" content=${() => html`<${DisplayMenu} host=${host} />`} />
     ${isChanged &&
     html`<button type="button" class="tb-button changed" title="Reset brightness and contrast" onClick=${() => reset(host)}>
       Brightness ${display.brightness} %, contrast ${display.contrast} % <${Icon} name="close" />
     </button>`}
+  `;
+}
+
+/** The choice of a run that others are compared with. @param {{ host: Host }} props */
+function Comparison({ host }) {
+  const { comparison, base } = comparisonOf(host);
+  const names = new Set(host.runs.value.map(({ name }) => name)).add(base);
+  return html`
+    <${Pick} label="Images" choices=${COMPARISONS} value=${comparison} onChange=${(/** @type {string} */ value) => host.settings.set("compared", value || null)} />
+    ${comparison && html`<${Pick} label="Run" choices=${[...names].map((name) => [name, name])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`}
   `;
 }
 

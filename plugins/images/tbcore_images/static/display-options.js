@@ -52,6 +52,23 @@ function parsePercent(text) {
   return Number.isFinite(percent) ? Math.min(MAX_PERCENT, Math.max(0, Math.round(percent))) : 100;
 }
 
+/** How images are compared with those of another run. @type {[value: string, title: string][]} */
+export const COMPARISONS = [
+  ["", "as logged"],
+  ["overlay", "over those of a run …"],
+  ["difference", "minus those of a run …"],
+];
+
+/**
+ * How images are compared, and with those of which run; by default that is the first one shown.
+ * @param {Pick<import("tbcore/host.js").Host, "settings" | "runs">} host
+ * @returns {{ comparison: string, base: string }} `comparison` is "" if they are not compared
+ */
+export function comparisonOf({ settings, runs }) {
+  const { compared, run } = settings.value;
+  return { comparison: COMPARISONS.find(([value]) => value === compared)?.[0] ?? "", base: run ?? runs.value[0]?.name ?? "" };
+}
+
 /**
  * The CSS filter for brightness and contrast.
  * @param {DisplayOptions} display

@@ -6,14 +6,18 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Lazy } from "tbcore/ui.js";
 import { filterOf, parseDisplayOptions, widthOf } from "./display-options.js";
+import { useOtherImage } from "./other-image.js";
 
-/** The image of one sample. @param {import("tbcore/steps.js").SampleProps} props */
-export function ImageSample({ host, entry, url, label, run, tag, found, expanded, alone, onBroken }) {
+/** The image of one sample. @param {Parameters<typeof useOtherImage>[0]} props */
+export function ImageSample(props) {
+  const { host, entry, url, label, run, tag, found, expanded, alone, onBroken } = props;
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
   /** What the lightbox started with; null while it is closed. */
   const [opened, setOpened] = useState(/** @type {{ found: typeof found, sample: number } | null} */ (null));
   const [brokenUrl, setBrokenUrl] = useState("");
   const display = parseDisplayOptions(host.settings.value);
+  const other = useOtherImage(props);
+  const filter = filterOf(display);
 
   /**
    * Draws pixels as squares if the image is enlarged; the browser averages them if it is reduced.
@@ -41,24 +45,28 @@ export function ImageSample({ host, entry, url, label, run, tag, found, expanded
       type="button"
       class="logged-image ${expanded ? "large" : ""} ${alone ? "" : "several"}"
       hidden=${brokenUrl === url}
-      aria-label="${label}, ${entry.width} by ${entry.height} pixels"
+      aria-label="${label}, ${entry.width} by ${entry.height} pixels${other.url && `. ${other.note}`}"
       title="${entry.width} × ${entry.height} pixels. Click to enlarge"
       aria-haspopup="dialog"
       style=${{ width: widthOf(display.size, entry) }}
       onClick=${() => setOpened({ found, sample: found.samples.indexOf(entry) })}
     >
-      <img
-        ref=${image}
-        src=${url}
-        width=${entry.width || undefined}
-        height=${entry.height || undefined}
-        alt=""
-        draggable="false"
-        style=${{ filter: filterOf(display) }}
-        onLoad=${updateSharpness}
-        onError=${onError}
-      />
+      <span class="pixels ${other.url && other.comparison}" style=${{ filter: other.url ? filter : "" }}>
+        <img
+          ref=${image}
+          src=${url}
+          width=${entry.width || undefined}
+          height=${entry.height || undefined}
+          alt=""
+          draggable="false"
+          style=${{ filter: other.url ? "" : filter }}
+          onLoad=${updateSharpness}
+          onError=${onError}
+        />
+        ${other.url && html`<img class="other" src=${other.url} alt="" draggable="false" onError=${other.onBroken} />`}
+      </span>
     </button>
+    ${other.note && html`<p class="compared-with">${other.note}</p>`}
     ${opened && html`<${Lazy} load=${() => import("./lightbox.js")} of="Lightbox" ...${{ host, tag, run, ...opened }} onClose=${() => setOpened(null)} />`}
   </div>`;
 }

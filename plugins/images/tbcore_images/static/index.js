@@ -2,6 +2,8 @@
  * The images tab: images of the selected runs at one step, side by side for each tag.
  */
 
+import { html } from "htm/preact";
+import { Answers } from "tbcore/requests.js";
 import { renderStepTab } from "tbcore/steps.js";
 import { Controls } from "./controls.js";
 import { fileExtension } from "./display-options.js";
@@ -23,10 +25,11 @@ export default {
       for (const name of REMEMBERED_SETTINGS) if (name in host.preferences.value) host.settings.set(name, host.preferences.value[name]);
     }
     await host.css("./images.css");
+    const answers = new Answers(host, "step");
     return renderStepTab(host, {
       noun: "image",
       bytes: "individualImage",
-      Sample: ImageSample,
+      Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${ImageSample} ...${props} answers=${answers} />`,
       Controls,
       ending: fileExtension,
       plays: true,

@@ -9,13 +9,12 @@ import { Controls } from "./controls.js";
 import { options } from "./options.js";
 import { Search } from "./search.js";
 import { Text } from "./text.js";
-import { withTags } from "./tags.js";
 import { titleOf, withTitles } from "./titles.js";
 
 export default {
   /** @param {import("tbcore/host.js").Host} tabHost */
   async render(tabHost) {
-    const { host, tags } = withTags(withTitles(tabHost));
+    const host = withTitles(tabHost);
     options.recall(host);
     await host.css("./text.css");
     const search = new Search(host);
@@ -24,7 +23,7 @@ export default {
       noun: "text",
       bytes: "individualText",
       titleOf,
-      Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} tags=${tags} search=${search} />`,
+      Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
       Controls: () => html`<${Controls} host=${host} search=${search} />`,
       keys: [
         { key: "s", label: "Search texts", act: () => /** @type {HTMLElement | null} */ (host.element.querySelector(".text-search input"))?.focus() },

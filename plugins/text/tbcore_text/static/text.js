@@ -23,7 +23,7 @@ import { baseOf, baseRunOf, options } from "./options.js";
  * @property {boolean} is_cut
  *
  * @typedef {import("tbcore/steps.js").SampleProps & {
- *   baseAnswers: import("tbcore/requests.js").Answers<any>, tags: { value: Record<string, string[]> }, search: import("./search.js").Search }} Props
+ *   baseAnswers: import("tbcore/requests.js").Answers<any>, search: import("./search.js").Search }} Props
  */
 
 /** The text of one sample. @param {Props} props */
@@ -58,7 +58,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   return html`<div class="text-sample" aria-label=${label}>
     <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
       ${show === "changes"
-        ? html`<${Changes} ...${{ entry, found, baseAnswers }} ...${baseFor({ from, base }, host, tags.value, run.name, tag, found)} />`
+        ? html`<${Changes} ...${{ entry, found, baseAnswers }} ...${baseFor({ from, base }, host, tags, run.name, tag, found)} />`
         : wholeText !== null
           ? html`<pre class="text-source">${wholeText}</pre>`
           : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
@@ -135,7 +135,7 @@ const SIGNS = { same: "  ", removed: "− ", added: "+ " };
  * What a text is compared with, as props of `Changes`.
  * @param {{ from: string, base: number }} choice
  * @param {import("tbcore/host.js").Host} host
- * @param {Record<string, string[]>} tags  of each run
+ * @param {Readonly<Record<string, string[]>>} tags  of each run
  * @param {string} run
  * @param {string} tag
  * @param {any} found

@@ -40,6 +40,7 @@ import { comparePlaces, describePlace } from "./places.js";
  * @property {string} label  accessible name
  * @property {Run} run
  * @property {string} tag
+ * @property {Readonly<Record<string, string[]>>} tags  the tags of each run, as the server lists them
  * @property {StepResponse} found  everything that was logged at the same place
  * @property {boolean} expanded  whether the card is in full size
  * @property {boolean} alone  whether this is the only sample of the step
@@ -130,7 +131,7 @@ export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
       shown &&
       entries.slice(0, numShown).map((entry, sample) => {
         const props = {
-          ...{ host, entry, url: urlOf(shown, sample), run, tag, found: shown, expanded, alone: entries.length === 1 },
+          ...{ host, entry, url: urlOf(shown, sample), run, tag, tags: tab.tags.value, found: shown, expanded, alone: entries.length === 1 },
           onBroken: () => onBroken(shown, sample),
           onBusy: (/** @type {boolean} */ isBusy) => setBusy(isBusy ? { place } : null),
         };

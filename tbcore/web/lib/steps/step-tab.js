@@ -59,6 +59,7 @@ import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlac
  * @property {Place | null} place  place of the cards that have none of their own; null for the
  *   latest
  * @property {number} numSteps  number of steps side by side
+ * @property {Awaited<ReturnType<typeof watchTags>>} tags  of each run
  * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the other cards, by tag
  * @property {(tag: string, place: Place | null | undefined) => void} onMove  gives a card its own
  *   place; undefined takes its own place away
@@ -80,7 +81,7 @@ export async function renderStepTab(host, kind) {
   return () => render(null, host.element);
 }
 
-/** The tab. @param {Pick<Tab, "host" | "kind" | "answers"> & { tags: Awaited<ReturnType<typeof watchTags>> }} props */
+/** The tab. @param {Pick<Tab, "host" | "kind" | "answers" | "tags">} props */
 function Dashboard({ host, kind, tags, answers }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
@@ -106,7 +107,7 @@ function Dashboard({ host, kind, tags, answers }) {
     host.settings.set("at", formatPlaces(ownPlaces));
   };
   const numSteps = kind.numSteps?.(settings) ?? 1;
-  const tab = { host, kind, answers, place, ownPlaces, onMove, numSteps };
+  const tab = { host, kind, answers, tags, place, ownPlaces, onMove, numSteps };
 
   // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));

@@ -1,0 +1,37 @@
+/** The image of another run, with which one is compared. */
+
+import { useState } from "preact/hooks";
+import { formatName, formatStep } from "tbcore/format.js";
+import { useAnswer } from "tbcore/requests.js";
+import { describePlace } from "tbcore/steps.js";
+import { comparisonOf } from "./display-options.js";
+
+/**
+ * Preact hook: the image that the other run logged at the same step, or the last one before it.
+ * @param {import("tbcore/steps.js").SampleProps & { answers: import("tbcore/requests.js").Answers<any> }} props
+ * @returns {{ comparison: string, url: string, note: string, onBroken: () => void }} `url` is "" if
+ *   there is no such image; `note` says what is shown, or why nothing is
+ */
+export function useOtherImage({ host, entry, run, tag, tags, found, answers }) {
+  const { comparison, base } = comparisonOf(host);
+  const [brokenUrl, setBrokenUrl] = useState("");
+  const isOther = comparison !== "" && base !== run.name;
+  const hasTag = Object.hasOwn(tags, base) && tags[base].includes(tag);
+  const { value, error } = useAnswer(answers, { run: base, tag, step: found.step, nth: found.nth || undefined }, isOther && hasTag);
+  const name = formatName(base);
+  const none = (/** @type {string} */ note) => ({ comparison, url: "", note, onBroken() {} });
+  if (!isOther) return none(comparison && "Other runs are compared with this one.");
+  if (!hasTag) return none(`${name} has no such images.`);
+  if (error) return none(error);
+  if (!value) return none("");
+  if (value.index === null) return none(`${name} logged nothing up to step ${formatStep(found.step)}.`);
+  const sample = found.samples.indexOf(entry);
+  const other = value.samples[sample];
+  if (!other) return none(`${name} has no image ${sample + 1} at ${describePlace(value)}.`);
+  const url = host.url("individualImage", { run: base, tag, index: String(value.index), sample, time: value.wall_time });
+  if (url === brokenUrl) return none(`The browser cannot show the image of ${name}.`);
+  const isStretched = other.width !== entry.width || other.height !== entry.height;
+  const stretched = isStretched ? `, stretched from ${other.width} × ${other.height} pixels` : "";
+  const what = comparison === "overlay" ? "Half of it is" : "Minus";
+  return { comparison, url, note: `${what} ${name}, ${describePlace(value)}${stretched}.`, onBroken: () => setBrokenUrl(url) };
+}
