@@ -130,10 +130,10 @@ def _logged(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, An
 
 
 def _unfolded(path: list[str], value: Any) -> Iterator[tuple[list[str], str, Any]]:
-    """The path, type and value of a hyperparameter, or of each value inside a mapping."""
+    """The path, type and value of a hyperparameter, or of each value inside a mapping, by name."""
     match value:
         case dict() if value:
-            for name in value:
+            for name in sorted(value):
                 yield from _unfolded([*path, name], value[name])
         case bool():
             yield path, "bool", value
@@ -144,7 +144,7 @@ def _unfolded(path: list[str], value: Any) -> Iterator[tuple[list[str], str, Any
         case None:
             yield path, "null", None
         case _:
-            yield path, "list", json.dumps(with_integers(value), ensure_ascii=False)
+            yield path, "list", json.dumps(with_integers(value), sort_keys=True, ensure_ascii=False)
 
 
 def with_integers(value: Any) -> Any:

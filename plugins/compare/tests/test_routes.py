@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -118,6 +119,19 @@ def test_hyperparameters_have_their_types_and_are_unfolded(
         ],
     }
     assert without["hparams"] is None
+
+
+def test_mappings_are_in_the_order_of_their_names(
+    tbcore_logdir: Path, make_api: Callable[[], Api]
+) -> None:
+    """On disk they have none, so that equal ones would differ."""
+    names = [f"n{i}" for i in range(9)]
+    inner = dict.fromkeys(names, 1.0)
+    write_run(tbcore_logdir, "a", hparams={"map": inner, "list": [inner]})
+    (run,) = make_api().facts("a")
+    rows = run["hparams"]["rows"]
+    assert rows[0][2] == json.dumps([dict.fromkeys(names, 1)])
+    assert [path for path, _, _ in rows[1:]] == [["map", name] for name in names]
 
 
 def test_hyperparameters_are_inherited_as_in_queries(

@@ -6,7 +6,7 @@ import difflib
 import time
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore_compare.texts import MAX_CHANGES, changed_lines, shortened
@@ -14,6 +14,7 @@ from tbcore_compare.texts import MAX_CHANGES, changed_lines, shortened
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12)
 
 
+@settings(deadline=None)  # A busy machine must not fail the test.
 @given(LINES, LINES)
 def test_the_lines_are_those_of_both_texts(a: list[str], b: list[str]) -> None:
     """Removed lines with the equal ones are the first text, added ones with them the second."""
@@ -59,8 +60,8 @@ def test_texts_with_nothing_in_common_take_no_time() -> None:
     """They are replaced as a whole."""
     a = [f"a{i}" for i in range(20_000)]
     b = [f"b{i}" for i in range(20_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     lines = changed_lines("\n".join(a), "\n".join(b))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert [kind for kind, _ in lines] == ["removed"] * 20_000 + ["added"] * 20_000
     assert len(a) > MAX_CHANGES
