@@ -152,9 +152,15 @@ def keep_results(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The browser of this process."""
+def tbcore_browser() -> Iterator[Any]:
+    """The browser of this process, also for the pages of `tbcore_page`."""
     yield from browsers()
+
+
+@pytest.fixture(scope="session")
+def chromium(tbcore_browser: Any) -> Any:
+    """The browser of this process."""
+    return tbcore_browser
 
 
 class Profile:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tbcore_testing import summaries, write_run
+from tbcore_testing import Page, summaries, write_run
 from tbcore_testing.demo import write_demo
 
 MODELS = {"cnn": "sgd", "mlp": "sgd", "resnet18": "adam", "vit": "adam"}
@@ -97,7 +97,7 @@ def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> N
         first, *others = (hue(colors[f"{model}/seed{seed}"]) for seed in range(NUM_SEEDS))
         assert all(is_near(first, other) for other in others), model
 
-    page.locator('.tb-run[title="cnn/seed1"]').click(button="right")
+    Page(page).run("cnn/seed1").click(button="right")
     page.get_by_role("menu").get_by_label("Colour").fill("#123456")
     page.wait_for_function("() => tb.colors()['cnn/seed1'] === '#123456'")
     page.keyboard.press("Escape")
@@ -247,10 +247,10 @@ def test_the_offer_does_not_appear_under_the_pointer(
     write_run(tmp_path / "logs", "vit/seed0", scalars={"loss": [1.0]})
     server = serve(tmp_path / "logs")
     page = profile.open(server.url, "#scalars")
-    page.locator('.tb-run[title="vit/seed0"]').hover()
+    Page(page).run("vit/seed0").hover()
     for run in ("vit/seed1", "cnn/seed0", "cnn/seed1"):
         write_run(tmp_path / "logs", run, scalars={"loss": [1.0]})
-    page.locator('.tb-run[title="cnn/seed1"]').wait_for()
+    Page(page).run("cnn/seed1").wait_for()
     offer = page.get_by_text("These look like 2 models × 2 seeds")
     page.evaluate("() => tb.frame()")
     assert offer.count() == 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from common_fixtures import until
 
-from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, Page, summaries, write_run
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = (0, 500, 1000)
@@ -315,7 +315,7 @@ def test_a_run_that_grows_during_its_request_is_drawn(
     write(400)
     until(has_both)
     write_run(logdir, "other", scalars={"loss": [1.0]})
-    page.locator(".tb-run[title=other]").wait_for()  # the page now knows both changes
+    Page(page).run("other").wait_for()  # the page now knows both changes
     page.evaluate("() => tb.frame()")
     [first] = held
     first.continue_()

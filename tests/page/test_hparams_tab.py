@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from common_fixtures import until
 
-from tbcore_testing import summaries, write_run
+from tbcore_testing import Page, summaries, write_run
 
 NUM_TRIALS = 200
 OPTIMIZERS = ("adam", "sgd", "rmsprop")
@@ -334,7 +334,7 @@ def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) ->
     run = f"{BEST.name}/validation"
     tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
     tab.wait_for_count("1 session, 199 more not found or not selected in the list of runs")
-    tab.page.locator(f".tb-run[title='{run}']").hover()
+    Page(tab.page).run(run).hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
     tab.page.locator("tr[data-name] th").hover()
     tab.page.wait_for_function("() => document.querySelector('.tb-run.tb-hovered') !== null")
@@ -952,7 +952,7 @@ def test_metrics_of_the_run_above_belong_to_its_only_session(
     ]
     tab.page.get_by_role("button", name="Sessions and curves of out2/1700002.5").click()
     tab.page.wait_for_function("() => tb.all('.details .tb-chart-canvas').length === 1")
-    tab.page.locator(".tb-run[title='out1']").hover()
+    Page(tab.page).run("out1").hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered')[0]?.dataset.name === 'out1/1700001.5'")
     tab.open_filter("learning_rate")
     tab.page.get_by_label("Minimum").fill("0.5")

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from tbcore_custom_scalars.proto.layout_pb2 import Category, Chart, Layout, MultilineChartContent
-from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, Page, summaries, write_run
 from tbcore_testing.conformance.logs import INHERITED_NAMES, ExtraData, write_inherited_names
 
 HELPERS = """
@@ -196,7 +196,7 @@ def test_a_link_and_the_browser_remember_runs_of_any_name(open_page: Any) -> Non
         "() => location.hash === '#scalars&runs=~newest,!__proto__,!constructor'"
     )
     for name in ("__proto__", "constructor"):
-        row = page.locator(f".tb-run[title={name}]")
+        row = Page(page).run(name)
         row.click(button="right")
         assert page.get_by_role("menuitem", name="Reset colour").count() == 0
         page.get_by_label("Colour").fill("#123456")

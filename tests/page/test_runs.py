@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from common_fixtures import until
 
-from tbcore_testing import write_run
+from tbcore_testing import Page, write_run
 
 SEEDS = ["exp/a_s1/train", "exp/a_s2/train", "exp/b_s1/train", "exp/b_s2/train", "other"]
 
@@ -128,18 +128,18 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
     write_run(logdir, "undated", scalars={"loss": [(0, 1.0, 0.0)]}, wall_time=0.0)
     server = serve(logdir)
     page = profile.open(server.url)
-    row = page.locator(".tb-run[title=old]")
+    row = Page(page).run("old")
     assert row.locator(".tb-nan").get_attribute("title") == (
         "NaN or infinite values in loss from step 1, grad from step 0."
     )
     row.get_by_text("2h").or_(row.get_by_text("3h")).wait_for()
     assert "Not live" in row.locator(".tb-age").get_attribute("title")
     assert row.get_by_role("img", name="live").count() == 0
-    live = page.locator(".tb-run[title=new]")
+    live = Page(page).run("new")
     live.get_by_role("img", name="live").wait_for(state="attached")
     assert "Live: new events in the last" in live.locator(".tb-age").get_attribute("title")
     assert live.locator(".tb-nan").count() == 0
-    copied = page.locator(".tb-run[title=copied]")
+    copied = Page(page).run("copied")
     assert copied.get_by_role("img", name="live").count() == 0
     # Its writer gave its events no time.
     assert page.locator(".tb-run[title=undated] .tb-age").inner_text() == ""
@@ -206,7 +206,7 @@ def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
     """The menu copies a path, shows and hides runs, and sets a colour, which the browser keeps."""
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page("#probe")
-    row = page.locator(".tb-run[title=other]")
+    row = Page(page).run("other")
     row.wait_for()
     color = page.evaluate("() => tb.colors().other")
     row.click(button="right")
@@ -240,7 +240,7 @@ def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
 def test_the_hovered_run_is_shared(open_page: Any) -> None:
     """The tab receives the run under the pointer in the run list, and can highlight one there."""
     page = open_page("#probe")
-    page.locator(".tb-run[title=other]").hover()
+    Page(page).run("other").hover()
     page.wait_for_function("() => globalThis.seen?.hovered === 'other'")
     page.mouse.move(700, 500)
     page.wait_for_function("() => globalThis.seen?.hovered === null")

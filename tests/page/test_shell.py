@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 
-from tbcore_testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, Page, write_run
 
 VALUES = [0.9, 0.5, 0.4, 0.35, 0.3, 0.2]
 
@@ -801,7 +801,7 @@ def test_names_from_the_log_are_text(serve: Any, profile: Any, tmp_path: Path) -
     page = profile.open(server.url)
     for name in names:
         wait_for_curve(page, tag, name)
-        page.locator(f".tb-run[title={quoted(name)}]").hover()
+        Page(page).run(name).hover()
         page.get_by_role("button", name=f"Only {name}", exact=True).click()
         page.wait_for_function("(tag) => tb.label(tag).split(': ').length === 2", arg=tag)
         hash = page.evaluate("() => location.hash")

@@ -6,6 +6,7 @@ The wheels are built once, and so is each environment that several tests use. Te
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -36,10 +37,11 @@ from distributions import (
     projects,
     run,
 )
-from isolated import Result, make_tools, run_tests
+from isolated import PLUGIN_TOOLS, Result, link_tools, make_tools, run_tests
 from wheels import problems_of, read_metadata
 
 from tbcore_testing import write_run
+from tbcore_testing.new_plugin import KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -366,34 +368,44 @@ def result_alone(
     return result
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_new_plugin_works_where_it_is_installed(
-    distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path
+    distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path, kind: str
 ) -> None:
-    """A plugin of `tbcore plugin new` can be built and installed as a wheel, and serves its tab.
+    """A plugin of `tbcore plugin new` can be built and installed as a wheel, serves its tab, and
+    passes its own tests there.
 
     A browser test opens the tab.
     """
-    tools = str(tmp_path / "tools")
+    tools = tmp_path / "tools"
     wheel = distributions.extensions["testing"]
-    pip("install", "--no-deps", "--target", tools, str(wheel), python=core_alone.python)
-    run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path, PYTHONPATH=tools)
+    pip("install", "--no-deps", "--target", str(tools), str(wheel), python=core_alone.python)
+    link_tools(tools, PLUGIN_TOOLS)
+    new = [core_alone.tbcore, "plugin", "new", "mine", "--kind", kind]
+    run(new, cwd=tmp_path, PYTHONPATH=str(tools))
     project = tmp_path / "tbcore-mine"
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(project))
     wheel = only(tmp_path, "tbcore_mine-*.whl")
     files = [name for name in names_in(wheel) if ".dist-info/" not in name]
-    assert files == ["tbcore_mine/__init__.py", "tbcore_mine/static/index.js"]
+    package = [path for path in KINDS[kind].files.values() if path.startswith("tbcore_")]
+    assert files == sorted(path.replace("{{name}}", "mine") for path in package)
     site = tmp_path / "site"
     pip("install", "--no-deps", "--no-index", "--target", str(site), str(wheel))
     with served(core_alone, runs, tmp_path / "log", PYTHONPATH=str(site)) as get:
-        until(lambda: json.loads(get("data/plugins_listing")) == {"mine": True})
+        is_active = kind != "steps"  # which has data of its own
+        until(lambda: json.loads(get("data/plugins_listing")) == {"mine": is_active})
         (tab,) = json.loads(get("data/frontends"))["plugins"]
+        assert tab["error"] is None
         written = (project / "tbcore_mine/static/index.js").read_bytes().split(b"\n")
-        lines = get(tab["module"]).split(b"\n")
-        # Lines of comments are empty.
-        assert all(line in (b"", own) for line, own in zip(lines, written, strict=True))
-        assert b"export default {" in lines
-        newest = json.loads(get("data/plugin/mine/newest"))
-        assert newest == {"train": {"tags": ["loss"], "steps": [1], "values": [0.5]}}
+        lines = get("static/plugins/mine/index.js").split(b"\n")
+        # Lines of comments are empty, and types in others are left out.
+        pairs = [(line, own) for line, own in zip(lines, written, strict=True) if b"/**" not in own]
+        assert all(line in (b"", own) for line, own in pairs)
+        assert any(line for line, _ in pairs)
+    tests = shutil.copytree(project / "tests", tmp_path / "tests")
+    path = os.pathsep.join(map(str, (site, tools)))
+    command = [core_alone.python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
+    assert " passed" in run(command, cwd=tmp_path, PYTHONPATH=path)
 
 
 def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:

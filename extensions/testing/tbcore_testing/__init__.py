@@ -6,9 +6,10 @@
     client = make_client("logdir", plugins=["scalars"])
     client.get("data/plugin/scalars/tags").json()    # {"train": ["loss"]}
 
-`make_client` runs the server in the same process, without a socket. The installed package has two
-pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`. Only `make_client` needs
-httpx, and only the base classes of test classes need pytest.
+`make_client` runs the server in the same process, without a socket. The installed package has
+pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`, and `tbcore_page` for
+tests in a browser. Only `make_client` needs httpx, and only the base classes of test classes need
+pytest.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from tbcore_testing.writer import EventFileWriter, record_bytes
 if TYPE_CHECKING:
     from tbcore_testing.client import TbcoreClient, make_client, read_columns
     from tbcore_testing.media_tests import MediaTests
+    from tbcore_testing.page import Page
     from tbcore_testing.route_tests import RouteTests, SeriesResponseTests, SeriesTests
 
 __all__ = [
     "EventFileWriter",
     "MediaTests",
+    "Page",
     "RouteTests",
     "SeriesResponseTests",
     "SeriesTests",
@@ -50,4 +53,8 @@ def __getattr__(name: str) -> Any:
         from tbcore_testing import media_tests, route_tests
 
         return getattr(media_tests if name == "MediaTests" else route_tests, name)
+    if name == "Page":
+        from tbcore_testing.page import Page
+
+        return Page
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 ARGUMENTS = [
@@ -30,3 +32,26 @@ def launch(playwright: Any, path: str | None, *arguments: str) -> Any:
     # Chromium's sandbox does not work for root, as in most containers.
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments, *sandbox])
+
+
+@contextmanager
+def browser_or_reason(*arguments: str) -> Iterator[tuple[Any, str]]:
+    """A running browser, or None and the reason in one line, with what to install."""
+    try:
+        from playwright import sync_api
+    except ImportError:
+        yield None, "playwright is not installed: pip install playwright"
+        return
+    with sync_api.sync_playwright() as playwright:
+        try:
+            browser = launch(playwright, find_chromium(), *arguments)
+        except sync_api.Error as error:
+            line = str(error).strip().partition("\n")[0]
+            yield (
+                None,
+                f"Chromium could not be started ({line}): install it, set TBCORE_CHROMIUM to its "
+                "path, or run `playwright install chromium`",
+            )
+            return
+        yield browser, ""
+        browser.close()

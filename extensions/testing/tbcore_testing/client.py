@@ -77,6 +77,31 @@ def make_client(
     is read instead of `logdir`. `plugins_dirs` are folders with more plugins to load. Other options
     are those of `tbcore.engine.Server`, such as `path_prefix` or `samples_per_plugin`.
     """
+    server = make_server(
+        logdir,
+        plugins,
+        plugins_dirs=plugins_dirs,
+        dev=dev,
+        logdir_spec=logdir_spec,
+        port=port,
+        purge_orphaned_data=purge_orphaned_data,
+        max_points=max_points,
+        **config,
+    )
+    client = TbcoreClient(server)
+    client.reload()
+    return client
+
+
+def make_server(
+    logdir: str | os.PathLike[str],
+    plugins: Plugins,
+    *,
+    plugins_dirs: Sequence[str],
+    dev: bool,
+    **options: Any,
+) -> Server:
+    """A server that has not been started, with the plugins that `make_client` describes."""
     only, extra = _split(plugins)
     loaded = load_plugins(
         only=only,
@@ -84,22 +109,9 @@ def make_client(
         folders=plugins_dirs,
         dev=dev,
         strict=dev,
-        tuning=config.get("tuning"),
+        tuning=options.get("tuning"),
     )
-    server = Server(
-        logdir,
-        logdir_spec=logdir_spec,
-        plugins=loaded,
-        port=port,
-        purge_orphaned_data=purge_orphaned_data,
-        max_points=max_points,
-        plugins_dirs=tuple(plugins_dirs),
-        dev=dev,
-        **config,
-    )
-    client = TbcoreClient(server)
-    client.reload()
-    return client
+    return Server(logdir, plugins=loaded, plugins_dirs=tuple(plugins_dirs), dev=dev, **options)
 
 
 def read_columns(content: bytes) -> tuple[Any, list[dict[str, NDArray[np.float64]]]]:

@@ -23,16 +23,23 @@ def plugin(context: click.Context) -> int:
 
 @plugin.command(short_help="Create a small plugin that works, as a starting point.")
 @click.argument("name", metavar="NAME")
-def new(*, name: str) -> int:
+@click.option(
+    "--kind", type=click.Choice(["scalars", "steps", "page"]), default="scalars", show_default=True,
+    help="What to start from.",
+)  # fmt: skip
+def new(*, name: str, kind: str) -> int:
     """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
 
     The folder is a complete distribution: a package with an entry point, a tab, tests and a README.
     Words in NAME are separated by _, which becomes - in the name of the folder.
-    """
-    from tbcore_testing.new_plugin import new_plugin
 
-    folder = new_plugin(name, Path())
-    click.echo(f"Created {folder}/ with a plugin that shows the newest values. To work on it:")
+    The kind is scalars for a table of the newest values, steps for data of the plugin's own with a
+    slider over its steps, or page for a tab that is an HTML page in a frame.
+    """
+    from tbcore_testing.new_plugin import KINDS, new_plugin
+
+    folder = new_plugin(name, Path(), kind)
+    click.echo(f"Created {folder}/ with a plugin that shows {KINDS[kind].shows}. To work on it:")
     click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
     click.echo(f"See {folder / 'README.md'} for the next steps.")
     return 0

@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tbcore_testing.client import TbcoreClient
+    from tbcore_testing.page import Page
 
 pytest.register_assert_rewrite("tbcore_testing.route_tests", "tbcore_testing.media_tests")
 
@@ -65,3 +66,55 @@ def tbcore_client() -> Iterator[Callable[..., TbcoreClient]]:
     yield make
     for client in clients:
         client.close()
+
+
+@pytest.fixture(scope="session")
+def tbcore_browser() -> Iterator[Any]:
+    """Playwright's Chromium. Tests are skipped, with the reason, where there is none."""
+    from tbcore_testing.chromium import browser_or_reason
+
+    with browser_or_reason() as (browser, reason):
+        if browser is None:
+            pytest.skip(reason)
+        yield browser
+
+
+@pytest.fixture
+def tbcore_page(tbcore_browser: Any) -> Iterator[Callable[..., Page]]:
+    """Serves a logdir, and opens the server's page in Chromium; returns a `tbcore_testing.Page`.
+
+    `tbcore_page(logdir, plugins=["hello"])` has the arguments of `tbcore_client`, but behaves as it
+    does for users unless `dev` is true. The server reads new data by itself. Each page has a
+    browser profile of its own.
+    """
+    from tbcore_testing.client import make_server
+    from tbcore_testing.page import Page, record_charts
+
+    opened: list[Any] = []
+
+    def make(
+        logdir: Any,
+        plugins: Any = (),
+        *,
+        plugins_dirs: Any = (),
+        dev: bool = False,
+        **options: Any,
+    ) -> Page:
+        server = make_server(
+            logdir,
+            plugins,
+            plugins_dirs=plugins_dirs,
+            dev=dev,
+            **{"reload_interval": 0.2, **options},
+        )
+        opened.append(server)
+        server.load_once()
+        server.start()
+        context = tbcore_browser.new_context()
+        opened.append(context)
+        record_charts(context)
+        return Page(context.new_page(), server.url)
+
+    yield make
+    for one in reversed(opened):
+        one.stop() if hasattr(one, "stop") else one.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,27 +16,44 @@ import pytest
 from tbcore.cli import main
 from tbcore.errors import TbcoreError
 from tbcore_testing import make_client, write_run
-from tbcore_testing.new_plugin import FILES, new_plugin
+from tbcore_testing.new_plugin import FILES, KINDS, new_plugin
+from tbcore_testing.plugin_command import new
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """The name of each kind of plugin."""
+    name: str = request.param
+    return name
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a new plugin `last_words`."""
-    yield new_plugin("last_words", tmp_path_factory.mktemp("new"))
+def made(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Iterator[Path]:
+    """The folder of a new plugin `last_words` of that kind."""
+    yield new_plugin("last_words", tmp_path_factory.mktemp("new"), kind)
     for name in [name for name in sys.modules if name.startswith("tbcore_last_words")]:
         del sys.modules[name]
 
 
-def run(*command: str, cwd: Path) -> str:
-    response = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+def run(*command: str, cwd: Path, **variables: str) -> str:
+    response = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "300", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert response.returncode == 0, f"{response.stdout}\n{response.stderr}"
     return response.stdout
 
 
-def test_it_works_unchanged(made: Path, tmp_path: Path) -> None:
+def test_it_works_unchanged(made: Path, kind: str, tmp_path: Path) -> None:
     """The plugin works from its folder without being installed, and has no placeholders left."""
+    if (made / "demo.py").exists():
+        run(sys.executable, "demo.py", str(tmp_path), cwd=made)
     write_run(tmp_path, "train", scalars={"loss": [0.5, 0.25]})
     client = make_client(tmp_path, plugins=(), plugins_dirs=[str(made)])
 
@@ -42,19 +61,30 @@ def test_it_works_unchanged(made: Path, tmp_path: Path) -> None:
     assert (plugin["name"], plugin["title"], plugin["error"]) == ("last_words", "Last words", None)
     assert plugin["active"] is True
     assert "export default" in client.get(plugin["module"]).text
-    assert client.get("data/plugin/last_words/newest").json() == {
-        "train": {"tags": ["loss"], "steps": [1], "values": [0.25]}
-    }
     files = [path for path in made.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert len(files) == len(FILES)
+    assert len(files) == len(FILES) + len(KINDS[kind].files)
     for file in files:
-        assert "{{" not in file.read_text(encoding="utf-8").replace("style=${{", "")
+        assert not re.search(r"\{\{\w+\}\}", file.read_text(encoding="utf-8"))
 
 
+def test_the_command_has_all_kinds() -> None:
+    [choice] = [parameter.type for parameter in new.params if parameter.name == "kind"]
+    assert choice.choices == tuple(KINDS)  # type: ignore[attr-defined]
+
+
+@pytest.mark.browser
 def test_its_own_tests_pass(made: Path) -> None:
-    """The tests pass without the plugin being installed."""
+    """The tests pass without the plugin being installed, in a browser too."""
     output = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=made)
-    assert "2 passed" in output
+    assert "3 passed" in output
+
+
+def test_its_own_tests_need_no_browser(made: Path) -> None:
+    """Those of its tab are skipped with the reason."""
+    command = (sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider")
+    output = run(*command, cwd=made, TBCORE_CHROMIUM=str(made / "none"))
+    assert "2 passed, 1 skipped" in output
+    assert "Chromium could not be started" in output or "playwright is not installed" in output
 
 
 @pytest.mark.release
@@ -143,4 +173,5 @@ def test_the_listing_has_it(made: Path) -> None:
     """`tbcore plugins` lists the plugin from its folder."""
     command = ("-m", "tbcore", "plugins", "last_words", "--plugins_dir", str(made), "--json")
     [plugin] = json.loads(run(sys.executable, *command, cwd=made))
-    assert (plugin["state"], plugin["routes"][0]["path"]) == ("ok", "data/plugin/last_words/newest")
+    assert plugin["state"] == "ok"
+    assert plugin["routes"][0]["path"].startswith("data/plugin/last_words/")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tbcore.engine import load_plugins
-from tbcore_testing.chromium import find_chromium, launch
+from tbcore_testing.chromium import browser_or_reason
 from tbcore_testing.conformance import blank
 from tbcore_testing.conformance.logs import ExtraData, SampleLogs, write_logs
 from tbcore_testing.conformance.page import Visits
@@ -111,22 +111,10 @@ def prober(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Probe
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A running Chromium. If there is none, tests of the page are skipped; the summary says why."""
-    try:
-        from playwright import sync_api
-    except ImportError:
-        _skip_page("playwright is not installed: pip install playwright")
-    path = find_chromium()
-    with sync_api.sync_playwright() as playwright:
-        try:
-            running = launch(playwright, path)
-        except sync_api.Error as error:
-            line = str(error).strip().partition("\n")[0]
-            _skip_page(
-                f"Chromium could not be started ({line}): install it, set TBCORE_CHROMIUM to its "
-                "path, or run `playwright install chromium`"
-            )
+    with browser_or_reason() as (running, reason):
+        if running is None:
+            _skip_page(reason)
         yield running
-        running.close()
 
 
 def _skip_page(reason: str) -> NoReturn:

@@ -1,28 +1,78 @@
 """new_plugin: creates the distribution of a small plugin that works, as a starting point.
 
 The files `*.in` in this folder are templates of the distribution's files, with placeholders such as
-`{{name}}`.
+`{{name}}`. Those in the folders are for one kind of plugin, the others for all.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from tbcore import TbcoreError, __version__
 from tbcore.engine import installed_plugins
 
 MODULE_PREFIX = "tbcore_"
 TEMPLATES = Path(__file__).parent
-FILES = {
-    "pyproject.toml": "pyproject.toml",
-    "README.md": "README.md",
-    "__init__.py": "tbcore_{{name}}/__init__.py",
-    "index.js": "tbcore_{{name}}/static/index.js",
-    "test_plugin.py": "tests/test_{{name}}.py",
-}
-"""Maps the name of each template, without `.in`, to the path of the file that is made from it."""
+
+TEST = "tests/test_{{name}}.py"
+FILES = {"pyproject.toml": "pyproject.toml", "README.md": "README.md"}
+"""Maps the name of each template for all kinds, without `.in`, to the path of the file that is made
+from it."""
+
+
+class PluginKind(NamedTuple):
+    """A kind of plugin to start from."""
+
+    shows: str
+    """What its tab shows, for a sentence."""
+    tab: str
+    """The file to begin with, in the folder `static`."""
+    demo: str
+    """The command that writes runs with data for it."""
+    files: Mapping[str, str]
+    """The templates of this kind, like FILES."""
+    more_files: str = ""
+    """Lines of the table of files for those that other kinds do not have."""
+
+
+def _package(kind: str, *static: str) -> Mapping[str, str]:
+    """The templates of the package, and of what is in its folder `static`."""
+    package = {f"{kind}/__init__.py": "tbcore_{{name}}/__init__.py"}
+    files = {f"{kind}/{name}": f"tbcore_{{{{name}}}}/static/{name}" for name in static}
+    return MappingProxyType({**package, **files})
+
+
+KINDS: Mapping[str, PluginKind] = MappingProxyType({
+    "scalars": PluginKind(
+        "the newest value of each scalar of each run",
+        "index.js",
+        "python -m tbcore_testing.demo runs",
+        {**_package("scalars", "index.js"), "scalars/test_plugin.py": TEST},
+    ),
+    "steps": PluginKind(
+        "tensors of its own as bars, one step at a time",
+        "index.js",
+        "python demo.py runs",
+        {
+            **_package("steps", "index.js"),
+            "steps/test_plugin.py": TEST,
+            "steps/demo.py": "demo.py",
+        },
+        "| `demo.py` | writes runs with data of the plugin's own |\n",
+    ),
+    "page": PluginKind(
+        "the newest value of each scalar of each run, on a page of its own",
+        "index.html",
+        "python -m tbcore_testing.demo runs",
+        {**_package("page", "index.html", "index.js"), "scalars/test_plugin.py": TEST},
+    ),
+})  # fmt: skip
+"""The kinds by name, the first of which is the default."""
 
 MAX_NAME_CHARACTERS = 50
 """Maximum number of characters in a name, because file systems limit the names of files."""
@@ -40,11 +90,11 @@ RESERVED = {
 """Maps each name that no plugin may have to the reason."""
 
 
-def new_plugin(name: str, parent: Path) -> Path:
+def new_plugin(name: str, parent: Path, kind: str = "scalars") -> Path:
     """Creates the folder `tbcore-NAME` in a parent folder, and returns its path.
 
-    Folder and distribution have `-` where the name has `_`. Raises TbcoreError if the name is not
-    valid, or if the folder exists.
+    `kind` is a key of KINDS. Folder and distribution have `-` where the name has `_`. Raises
+    TbcoreError if the name is not valid, or if the folder exists.
     """
     check_name(name)
     dashed = name.replace("_", "-")
@@ -54,6 +104,7 @@ def new_plugin(name: str, parent: Path) -> Path:
         "name": name,
         "dashed": dashed,
         "title": name.replace("_", " ").capitalize(),
+        **{field: getattr(KINDS[kind], field) for field in ("shows", "tab", "demo", "more_files")},
         "versions": f">={major}.{minor},<{major}.{int(minor) + 1}",
     }
     try:
@@ -64,7 +115,7 @@ def new_plugin(name: str, parent: Path) -> Path:
         ) from None
     except OSError as error:
         raise TbcoreError(f"{str(folder)!r} cannot be created: {error.strerror}") from None
-    for template, path in FILES.items():
+    for template, path in {**FILES, **KINDS[kind].files}.items():
         target = folder / _filled(path, replacements)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
