@@ -811,11 +811,6 @@ def test_names_from_the_log_are_text(serve: Any, profile: Any, tmp_path: Path) -
         assert "\n" not in hash
 
 
-def quoted(text: str) -> str:
-    """Returns a text as a quoted string of a CSS selector."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def test_the_run_list_is_fast_with_two_thousand_runs(many_runs: Any, profile: Any) -> None:
     """Only visible rows are rendered, and the newest 100 runs are shown until runs are checked."""
     page = profile.open(many_runs.url)

@@ -1,5 +1,7 @@
 """`dev.py wheels`: builds all distributions into `dist`, checks them, and installs each one.
 
+The wheel of tbcore-testing also has the types of the page's modules, for authors of plugins.
+
 A distribution may be installed only where what it requires is in `dist` or of somebody else. So
 each one is installed without a package index, in an environment of its own, and tried there.
 """
@@ -18,6 +20,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import machine
 from distributions import (
     ROOT,
     Environment,
@@ -42,6 +45,9 @@ METADATA_FILES = {"METADATA", "WHEEL", "RECORD"}
 
 OUR_LICENCE = "LICENSE"
 
+TYPES = Path("extensions/testing/tbcore_testing/types")
+"""The folder of the types of the page's modules, in a copy of the checkout."""
+
 
 def main() -> int:
     """Makes `dist`; returns 1, after a line for each problem, if something in it is wrong."""
@@ -58,6 +64,10 @@ def make_dist(scratch: Path) -> int:
     source = scratch / "source"
     shutil.rmtree(DIST, ignore_errors=True)
     copy_checkout(source)
+    npm = machine.npm_command(machine.node_command(Path(sys.executable)))
+    run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=source)
+    make_types(source, source / TYPES)
+    shutil.rmtree(source / "node_modules")
     build(source, DIST)
     found = projects(source)
     problems = [line for project in found for line in problems_of(project, source, DIST)]
@@ -89,6 +99,26 @@ def make_dist(scratch: Path) -> int:
     print("\nTo run it without installing it:\n")
     print(f"uvx --from {core} {with_plugins} tbcore serve --logdir DIR")
     return 0
+
+
+def make_types(source: Path, folder: Path) -> None:
+    """Writes the types of the page's public modules, and of what they use, into a folder.
+
+    They are those in the comments of the modules, one `.d.ts` for each. `source` is a checkout, or
+    a copy of one, whose `node_modules` are installed.
+    """
+    node = machine.node_command(Path(sys.executable))
+    modules = [str(path) for path in sorted((source / "tbcore" / "web").glob("*.js"))]
+    run(
+        [
+            *(node, "node_modules/typescript/bin/tsc", "--ignoreConfig", "--allowJs", "--strict"),
+            *("--target", "es2022", "--lib", "es2024,dom,dom.iterable", "--module", "esnext"),
+            *("--moduleResolution", "bundler", "--skipLibCheck", "--types", ""),
+            *("--declaration", "--emitDeclarationOnly", "--rootDir", "tbcore/web"),
+            *("--outDir", str(folder), *modules),
+        ],
+        cwd=source,
+    )
 
 
 # Checking ----------------------------------------------------------------------------------------

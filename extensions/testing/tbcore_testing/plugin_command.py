@@ -43,3 +43,16 @@ def new(*, name: str, kind: str) -> int:
     click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
     click.echo(f"See {folder / 'README.md'} for the next steps.")
     return 0
+
+
+@plugin.command(short_help="Write the types of the page's modules, for an editor and tsc.")
+def types() -> int:
+    """Write the types of the page's modules to the folder types/tbcore.
+
+    An editor and tsc find them there by the tsconfig.json of a new plugin. Files of an earlier
+    version are replaced.
+    """
+    from tbcore_testing.types_of_page import write_types
+
+    click.echo(f"Wrote the types of tbcore's page to {write_types(Path())}/")
+    return 0

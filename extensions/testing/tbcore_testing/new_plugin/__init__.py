@@ -20,7 +20,13 @@ MODULE_PREFIX = "tbcore_"
 TEMPLATES = Path(__file__).parent
 
 TEST = "tests/test_{{name}}.py"
-FILES = {"pyproject.toml": "pyproject.toml", "README.md": "README.md"}
+FILES = {
+    "pyproject.toml": "pyproject.toml",
+    "README.md": "README.md",
+    "tsconfig.json": "tsconfig.json",
+    "package.json": "package.json",
+    "gitignore": ".gitignore",
+}
 """Maps the name of each template for all kinds, without `.in`, to the path of the file that is made
 from it."""
 
