@@ -985,6 +985,40 @@ def test_the_layout_is_stable_while_the_page_loads(
     profile.check(server.url)
 
 
+def test_the_outlines_yield_to_what_a_tab_draws_first(
+    serve: Any, profile: Any, tmp_path: Path, install_plugin: Any
+) -> None:
+    """Although `render` still waits; they stay while a tab has drawn nothing, whatever the last one
+    removes when it is closed."""
+    drawing = """export default {
+      async render(host) {
+        host.element.append("drawn");
+        host.signal.addEventListener("abort", () => host.element.replaceChildren());
+        await new Promise(() => {});
+      },
+    };"""
+    waiting = """export default {
+      async render(host) {
+        await new Promise((done) => { globalThis.draw = done; });
+        host.element.append("late");
+      },
+    };"""
+    path = [install_plugin("drawing", drawing), install_plugin("waiting", waiting, order=6)]
+    write_run(tmp_path / "logs", "train", scalars={"loss": [0.5]})
+    plugins = ["drawing", "waiting"]
+    page = profile.open(serve(tmp_path / "logs", plugins=plugins, python_path=path).url)
+
+    page.get_by_text("drawn").wait_for()
+    page.wait_for_function("() => !document.querySelector('.opening')")
+    page.get_by_role("tab", name="Waiting").click()
+    page.wait_for_function("() => globalThis.draw")
+    page.evaluate("() => tb.frame()")
+    assert page.locator(".opening[aria-label='Opening Waiting']").count() == 1
+    page.evaluate("() => draw()")
+    page.locator(".plugin", has_text="late").wait_for()
+    page.wait_for_function("() => !document.querySelector('.opening')")
+
+
 def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any) -> None:
     """The button copies the address of the view, says where it works, and confirms it."""
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -239,6 +239,9 @@ BAD_IN_THE_PAGE = {
     "test_the_tab_ends_its_timers": "setInterval(() => {}, 1000);",
     "test_the_tab_ends_its_connections": "new BroadcastChannel('mine');",
     "test_the_tab_ends_its_observers": "new ResizeObserver(() => {}).observe(list);",
+    "test_the_tab_calls_nothing_back_after_it_was_left": """
+        host.signal.addEventListener("abort", () => setTimeout(() => {}, 10));
+    """,
     "test_the_tab_leaves_no_elements": """
         document.querySelector("body > p.mine")?.remove();
         const added = document.createElement("p");
@@ -456,6 +459,58 @@ def test_a_plugin_may_reject_values_in_a_guessed_format(tmp_path: Path) -> None:
     picky, faulty = (found[str(folder)] for folder in folders)
     assert set(picky) == {"PASSED"}
     assert "test_the_tab_renders" in faulty["FAILED"]
+
+
+LATE = {
+    "effect": """
+        const { effect } = await import("@preact/signals-core");
+        effect(() => { list.title = String(host.runs.value.length); });
+    """,
+    "subscription": """
+        const { computed } = await import("@preact/signals-core");
+        computed(() => host.runs.value.length).subscribe(() => {});
+    """,
+    "no canvas": """
+        const canvas = { current: list };
+        host.signal.addEventListener("abort", () => {
+          canvas.current = null;
+          requestAnimationFrame(() => canvas.current.getContext("2d"));
+        });
+    """,
+    "ends": """
+        const { effect } = await import("@preact/signals-core");
+        const end = effect(() => { list.title = String(host.runs.value.length); });
+        const timer = setTimeout(() => {}, 100_000);
+        host.runs.subscribe(() => {});
+        host.signal.addEventListener("abort", () => { end(); clearTimeout(timer); });
+    """,
+}
+"""Code of tabs of which something runs after they were closed; the last one ends all."""
+
+
+@pytest.mark.browser
+def test_code_that_runs_after_the_end_is_found(tmp_path: Path) -> None:
+    """Effects and subscriptions that follow signals, and errors in what was about to be drawn."""
+    pytest.importorskip("playwright")
+    folders = {
+        word: write_plugin(
+            tmp_path / "plugins", f"p{number}", module=MODULE.replace("BAD", code), order=number
+        )
+        for number, (word, code) in enumerate(LATE.items())
+    }
+
+    printed = run_suite(list(folders.values()), tmp_path / "cwd", "-k", "calls_nothing_back")
+
+    ended = {word: outcomes(printed)[str(folder)] for word, folder in folders.items()}
+    assert [*ended.pop("ends")] == ["PASSED"], printed
+    assert all("FAILED" in one for one in ended.values()), printed
+    for line in (
+        "effect, created at index.js:",
+        "subscription, created at index.js:",
+        "uncaught: Cannot read properties of null",
+        "code of the tab runs, or fails, after the tab was closed; clear timeouts",
+    ):
+        assert line in printed
 
 
 def test_without_a_plugin_the_suite_reports_what_is_missing(tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ const COMPONENTS_CSS = new URL("../lib/components.css", import.meta.url);
  * @param {(error: {}) => void} options.onError  called at most once, with the error that closed the tab
  * @param {(error: Error) => void} options.onUncaughtError  called for an error that the plugin did
  *   not catch; the tab stays open
- * @param {() => void} options.onReady  called when `render` has returned
+ * @param {(isOpening: false) => void} options.onOpening  called when the tab has drawn something, which may be several times, or has failed
  * @returns {() => void} closes the tab
  */
-export function openPlugin({ state, plugin, container, attempt, onError, onUncaughtError, onReady }) {
+export function openPlugin({ state, plugin, container, attempt, onError, onUncaughtError, onOpening }) {
   const closing = new AbortController();
+  const { signal } = closing;
   /** @type {Cleanup} */
   let cleanup;
   const moduleUrl = new URL(address(plugin.module));
@@ -39,6 +40,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
   const element = document.createElement("div");
   element.className = "tb-plugin";
   root.append(element);
+  new MutationObserver(() => signal.aborted || onOpening(false)).observe(element, { childList: true });
 
   start().catch(fail);
   watchUncaughtErrors();
@@ -47,39 +49,35 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
   /** Loads the module and renders it, unless the tab is closed first. */
   async function start() {
     const [{ default: module }] = await Promise.all([importModule(moduleUrl), adoptStyles(root, COMPONENTS_CSS)]);
-    if (closing.signal.aborted) return;
+    if (signal.aborted) return;
     if (typeof module?.render !== "function") {
       throw new Error(`${plugin.module} has no default export with a function "render"`);
     }
-    const host = makeHost({ state, plugin, moduleUrl, root, element, signal: closing.signal, fail });
-    const result = await /** @type {PluginModule} */ (module).render(host);
-    if (closing.signal.aborted) runCleanup(result);
-    else {
-      cleanup = result;
-      onReady();
-    }
+    const host = makeHost({ state, plugin, moduleUrl, root, element, signal, fail });
+    cleanup = await /** @type {PluginModule} */ (module).render(host);
+    if (signal.aborted) runCleanup();
   }
 
   /** Closes the tab because of an error. @param {unknown} error */
   function fail(error) {
-    if (closing.signal.aborted) return;
+    if (signal.aborted) return;
     console.warn(`plugin ${plugin.name}:`, error);
     reportToServer(plugin, error);
     close();
+    onOpening(false);
     onError(error ?? new Error("unknown error"));
   }
 
   function close() {
-    if (closing.signal.aborted) return;
+    if (signal.aborted) return;
     closing.abort(new DOMException("the tab was closed", "AbortError"));
-    runCleanup(cleanup);
+    runCleanup();
     element.remove();
   }
 
-  /** @param {Cleanup} undo */
-  function runCleanup(undo) {
+  function runCleanup() {
     try {
-      undo?.();
+      cleanup?.();
     } catch (error) {
       console.warn(`plugin ${plugin.name}, while closing its tab:`, error);
     }
@@ -99,9 +97,8 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
       reportToServer(plugin, error);
       onUncaughtError(error);
     };
-    const options = { signal: closing.signal };
-    window.addEventListener("error", ({ error }) => handle(error), options);
-    window.addEventListener("unhandledrejection", ({ reason }) => handle(reason), options);
+    window.addEventListener("error", ({ error }) => handle(error), { signal });
+    window.addEventListener("unhandledrejection", ({ reason }) => handle(reason), { signal });
   }
 }
 

@@ -18,7 +18,7 @@ const LAZY_CSS = new URL("lazy.css", import.meta.url);
  * @param {State} props.state
  * @param {Plugin} props.plugin
  * @param {(isOpening: boolean) => void} props.onOpening  called with true when the tab opens, and
- *   with false when it has been drawn or has failed
+ *   with false when it has drawn something or has failed
  */
 export function PluginView({ state, plugin, onOpening }) {
   const container = useRef(/** @type {HTMLElement | null} */ (null));
@@ -33,19 +33,16 @@ export function PluginView({ state, plugin, onOpening }) {
 
   useEffect(() => {
     setUncaught(null);
-    if (!container.current || module === null) return undefined;
+    if (!container.current || module === null) return;
     onOpening(true);
     return openPlugin({
       state,
       plugin: { ...plugin, module },
       container: container.current,
       attempt,
-      onError: (error) => {
-        onOpening(false);
-        setError(error);
-      },
+      onError: setError,
       onUncaughtError: setUncaught,
-      onReady: () => onOpening(false),
+      onOpening,
     });
   }, [attempt, plugin.error]);
 
@@ -70,7 +67,7 @@ export function PluginView({ state, plugin, onOpening }) {
 }
 
 /**
- * A placeholder with the outlines of cards, until the tab has been drawn. The style sheet delays
+ * A placeholder with the outlines of cards, until the tab has drawn something. The style sheet delays
  * it, so that a fast start does not flicker.
  * @param {{ title?: string }} props  the tab's title; none while the page connects
  */

@@ -43,6 +43,19 @@ CONTROLS = {
 }
 """ARIA roles of controls. Each control must have a name."""
 
+SIGNALS = """
+export * from "./signals-core.mjs?unchanged";
+import { Signal, effect as unchanged } from "./signals-core.mjs?unchanged";
+
+export const effect = (callback, options) =>
+  unchanged(watch.recordingLate("effect", callback), options);
+const { subscribe } = Signal.prototype;
+Signal.prototype.subscribe = function (callback) {
+  return subscribe.call(this, watch.recordingLate("subscription", callback));
+};
+"""
+"""What pages load in place of the library of signals, so that watch.js sees who follows them."""
+
 WATCH = Path(__file__).parent / "static" / "watch.js"
 """A script that runs before the scripts of the page, and records what they do."""
 
@@ -76,6 +89,10 @@ class Tab:
         self._root = f"{server.url}/"
         self._context = browser.new_context(**{"viewport": WIDE, **options})
         self._context.add_init_script(path=WATCH)
+        self._context.route(
+            lambda url: url.endswith("/static/tbcore/vendor/signals-core.mjs"),
+            lambda route: route.fulfill(body=SIGNALS, content_type="text/javascript"),
+        )
         self._context.on("console", self._on_console)
         self._context.on("weberror", lambda error: self._add_error(f"uncaught: {error.error}"))
         self._context.on("request", lambda request: self._on_request(request.url))
@@ -218,6 +235,8 @@ class Leftovers:
     """Number of animation frames that the closed tab's code requested within a second."""
     requests: list[str]
     """Requests that the closed tab's code sent when new data arrived."""
+    late: list[str]
+    """Timeouts, effects and subscriptions of the closed tab's code that ran, and its errors."""
     elements: list[str]
     """HTML of elements that the tab's code left in the page."""
     growth: dict[str, float]
@@ -309,10 +328,12 @@ class Visits:
         elements_before = set(tab.call("outside"))
         page.evaluate(f"() => {{ location.hash = {self.name!r}; }}")
         tab.wait()
+        num_errors_before = len(tab.errors.console)
         page.evaluate(f"() => {{ location.hash = {BLANK!r}; }}")
         page.wait_for_function(f"() => watch.isLeft({self.name!r})", timeout=3 * OPEN_TIMEOUT_MS)
         # Some things end a moment later, such as an animation, or the storing of a setting.
         tab.call("sleep", 700)
+        tab.call("disturb")
         num_frames_before = tab.call("frames")
         num_requests_before = page.evaluate("() => watch.requests.length")
         self._server("plain").logs.add_step()
@@ -322,6 +343,8 @@ class Visits:
         later = page.evaluate(f"() => watch.requests.slice({num_requests_before})")
         requests = [one["url"].partition(folder)[2] for one in later if folder in one["url"]]
         resources = tab.call("left")
+        late = [f"{one['what']}, created at {one['where']}" for one in tab.call("late")]
+        late += tab.errors.console[num_errors_before:]
         elements = [one for one in tab.call("outside") if one not in elements_before]
         tab.call("openAndLeave", self.name, BLANK, NUM_WARM_UP_ROUNDS)
         first_count = tab.counters()
@@ -332,7 +355,9 @@ class Visits:
             for key in ("nodes", "jsEventListeners")
         }
         tab.close()
-        return Leftovers(resources, num_frames, requests, elements, growth)
+        return Leftovers(
+            resources, num_frames, requests, list(dict.fromkeys(late)), elements, growth
+        )
 
     def _tab(self, logs: str, **options: Any) -> Tab:
         return Tab(self._browser, self._server(logs), self.name, **options)

@@ -227,6 +227,16 @@ def test_the_tab_ends_its_observers(visits: Visits) -> None:
     )
 
 
+def test_the_tab_calls_nothing_back_after_it_was_left(visits: Visits) -> None:
+    """No timeout, effect or subscription of the closed tab runs, and none of its code fails."""
+    report(
+        visits.leftovers.late,
+        "code of the tab runs, or fails, after the tab was closed; clear timeouts and end effects "
+        "in the function that render returns, follow signals by their subscribe() of the host, "
+        "which ends along with the tab, and test host.signal.aborted after each await:",
+    )
+
+
 def test_the_tab_leaves_no_elements(visits: Visits) -> None:
     """The tab's code leaves no elements in the page outside of its own root."""
     report(

@@ -161,7 +161,8 @@ function measure() {
   const grid = /** @type {Element} */ (measured);
   const card = grid.querySelector(".tb-card:not(.tb-far, .tb-expanded)");
   const root = grid.getRootNode();
-  const { style } = /** @type {HTMLElement} */ (root instanceof ShadowRoot ? root.host : document.documentElement);
+  if (!(root instanceof ShadowRoot)) return sizes?.disconnect(); // Its tab was closed.
+  const { style } = /** @type {HTMLElement} */ (root.host);
   // Charts are higher in sections of few cards; the rest of a card is equally high in all.
   const chart = card?.querySelector(".tb-card-chart");
   const rest = (card?.getBoundingClientRect().height ?? 0) - (chart?.getBoundingClientRect().height ?? 0);

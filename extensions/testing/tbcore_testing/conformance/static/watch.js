@@ -1,7 +1,8 @@
 /**
  * Records what a page does, starting before its first script: listeners, timers, connections and
  * observers that are not removed, with the plugin whose code created them. That is the plugin with
- * a file on the stack.
+ * a file on the stack. Also callbacks of a plugin that run when its tab is closed: those that one of
+ * its files passed itself, not a library or the page for it.
  */
 (() => {
   Error.stackTraceLimit = 60;
@@ -16,6 +17,19 @@
     const stack = new Error().stack ?? "";
     const found = /\/static\/plugins\/([^/\s]+)\/([^\s)]*)/.exec(stack);
     return found ? { plugin: found[1], where: found[2] } : { plugin: "", where: "" };
+  }
+
+  // Callbacks that ran after their tab was closed.
+  const late = [];
+  function recordingLate(what, callback) {
+    const frames = (new Error().stack ?? "").split("\n");
+    const caller = frames.find((line) => /\/static\//.test(line) && !/\/(watch\.js|signals-core\.mjs)/.test(line));
+    const [, plugin, where] = /\/static\/plugins\/([^/\s]+)\/([^\s)]*)/.exec(caller ?? "") ?? [];
+    if (!plugin || typeof callback !== "function") return callback;
+    return function (...args) {
+      if (pluginElement(plugin) === null) late.push({ what, plugin, where });
+      return callback.apply(this, args);
+    };
   }
 
   function begin(kind, what) {
@@ -65,8 +79,11 @@
   ]) {
     const original = window[set];
     const originalClear = window[clear];
-    window[set] = (callback, delay, ...rest) => {
-      const key = begin("timer", `${set} of ${delay ?? 0} ms`);
+    window[set] = (given, delay, ...rest) => {
+      const what = `${set} of ${delay ?? 0} ms`;
+      const key = begin("timer", what);
+      // An interval that still runs is among those that are not removed.
+      const callback = repeats ? given : recordingLate(what, given);
       const run = (...args) => {
         if (!repeats) live.delete(key);
         return callback(...args);
@@ -169,6 +186,19 @@
     /** What a plugin has created and not removed. */
     left: (name) => [...live.values()].filter(({ plugin }) => plugin === name),
     frames: (name) => frames[name] ?? 0,
+    recordingLate,
+    /** Callbacks of a plugin that ran after its tab was closed. */
+    late: (name) => late.filter(({ plugin }) => plugin === name),
+    /** Changes what tabs follow: the checked runs, the run under the pointer and the size. */
+    async disturb() {
+      const row = document.querySelector(".tb-run");
+      for (const type of ["pointerover", "pointerout"]) row?.dispatchEvent(new PointerEvent(type, { bubbles: true }));
+      for (const _ of "ab") {
+        row?.querySelector("input").click();
+        await sleep(50);
+      }
+      window.dispatchEvent(new Event("resize"));
+    },
     total: () => live.size,
     /** HTML of all elements outside of the page's own root. */
     outside: () =>
