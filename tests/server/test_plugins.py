@@ -19,7 +19,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 
 from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl
 from tbcore.errors import OptionError
@@ -801,6 +801,10 @@ def test_hooks_receive_the_arguments_that_they_name() -> None:
         (lambda: "/x", "routes returned str, not a sequence of Route"),
         (lambda: [hello], "routes returned function among its routes"),
         (lambda: [Mount("/x", routes=[])], "routes returned Mount among its routes"),
+        (
+            lambda: [WebSocketRoute("/x", hello)],
+            "routes returned WebSocketRoute among its routes; expected starlette.routing.Route",
+        ),
         (lambda: [Route("x", hello)], "Routed paths must start with '/'"),
         (lambda: [Route("/x/", hello)], "has the path '/x/', which is not valid"),
         (lambda: [Route("//x", hello)], "has the path '//x', which is not valid"),
@@ -822,6 +826,7 @@ def test_a_plugin_with_invalid_routes_has_failed(
     assert mounted.error is not None
     assert mounted.error.startswith("plugin 'made'")
     assert reason in mounted.error
+    assert "\n" not in mounted.error
     assert mounted.error in caplog.text
     assert list(mounted.routes) == []
 
