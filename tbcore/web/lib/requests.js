@@ -15,7 +15,7 @@ const MAX_CONCURRENT_REQUESTS = 5;
 const MAX_CACHED_CHARS = 60_000_000;
 
 /**
- * @typedef {{ run: string, tag: string, [name: string]: string | number | undefined }} Params
+ * @typedef {{ run: string, [name: string]: string | number | undefined }} Params
  *   query parameters of a request; undefined parameters are left out
  */
 
