@@ -92,8 +92,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
       if (!(error instanceof Error) || networkErrors.has(error)) return;
       const stack = error.stack ?? "";
       // A component of the page that the tab uses may be drawn when no function of the tab runs.
-      const isOfSharedParts = stack.includes(core) && !stack.includes(`${core}shell/`);
-      if (!stack.includes(folder) && !isOfSharedParts) return;
+      if (!stack.includes(folder) && (!stack.includes(core) || stack.includes(`${core}shell/`))) return;
       reportToServer(plugin, error);
       onUncaughtError(error);
     };
@@ -228,17 +227,17 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
  * error thrown by a callback fails the tab.
  * @template T
  * @param {ReadonlySignal<T>} source
- * @param {AbortSignal} closed
+ * @param {AbortSignal} signal  aborted when the tab closes
  * @param {(error: unknown) => void} fail
  * @returns {Readable<T>}
  */
-function makeReadable(source, closed, fail) {
+function makeReadable(source, signal, fail) {
   return {
     get value() {
       return source.value;
     },
     subscribe(callback) {
-      if (closed.aborted) return () => {};
+      if (signal.aborted) return () => {};
       const stop = source.subscribe((value) => {
         try {
           callback(value);
@@ -247,9 +246,9 @@ function makeReadable(source, closed, fail) {
           queueMicrotask(() => fail(error));
         }
       });
-      closed.addEventListener("abort", stop, { once: true });
+      signal.addEventListener("abort", stop, { once: true });
       return () => {
-        closed.removeEventListener("abort", stop);
+        signal.removeEventListener("abort", stop);
         stop();
       };
     },
