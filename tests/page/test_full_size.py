@@ -65,8 +65,8 @@ def test_an_enlarged_card_scrolls_into_sight_and_escape_leaves(open_page: Any, t
     page = open_page(f"#{tab}")
     name = CARDS[tab]
     page.wait_for_function("(name) => tb.card(name)?.querySelector('header')", arg=name)
-    # At the top of a page a browser does not keep in place what is pushed down by texts that arrive,
-    # and in a card it may keep a lower row.
+    # At the top of a page a browser does not keep in place what arriving texts push down, and in a
+    # card it may keep a lower row.
     if tab == "text":
         page.wait_for_function("() => tb.card('a/first').textContent.includes('several')")
     elif tab == "images":
