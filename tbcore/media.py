@@ -7,11 +7,22 @@ A plugin decodes a value to samples; `Media` has the routes that `tbcore/steps.j
 
     media = Media(multiplexer, CLAIMS, films)
     routes = [*media.routes(), Route("/individualFilm", media.individual)]
+
+A sample may be made of several series, such as the vertices and the faces of a mesh:
+
+    def parts(run, tags):
+        return {"bunny": {"vertices": "bunny/v", "faces": "bunny/f"}}
+
+    def meshes(values, metadata):  # Each has one element for a part that was logged at this step.
+        return [Sample(data, "model/mesh", {}) for data in ... values["vertices"] ...]
+
+    media = Media(multiplexer, CLAIMS, meshes, group=parts)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +32,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tbcore.errors import NotFoundError
+from tbcore.errors import DataError, NotFoundError
 from tbcore.http import (
     ItemAddress,
     bytes_response,
@@ -36,9 +47,13 @@ from tbcore.http import (
 from tbcore.kinds import Claims
 from tbcore.store.items import Item
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.series import ItemSeries
+from tbcore.text import close_matches, one_line, quoted
 from tbcore.values import Metadata, Value
 
-__all__ = ["Decode", "Media", "Sample"]
+__all__ = ["Decode", "DecodeParts", "Group", "Media", "Sample"]
+
+logger = logging.getLogger(__name__)
 
 Steps = NDArray[np.int64]
 Indices = NDArray[np.int64]
@@ -61,15 +76,42 @@ class Sample(NamedTuple):
 
 Decode = Callable[[Value, Metadata], Sequence[Sample]]
 """A function from one value, and the metadata of its tag, to the samples in the value."""
+Parts = Mapping[str, str]
+"""Maps each part of a sample to its tag."""
+Group = Callable[[str, Sequence[str]], Mapping[str, Parts]]
+"""A function from a run, and its tags that the claims match, to its samples. Maps their names, in
+the order in which tabs list them, to their parts. The first part has the steps of the sample."""
+DecodeParts = Callable[[Mapping[str, Value], Mapping[str, Metadata]], Sequence[Sample]]
+"""A function from the values of one sample, and the metadata of their tags, both by part, to the
+samples in the values. A part without a value at the step is in neither."""
 
 
 class Media:
     """Routes and listings for all series of samples that the claims match."""
 
-    def __init__(self, multiplexer: Multiplexer, claims: Claims, decode: Decode) -> None:
+    def __init__(
+        self,
+        multiplexer: Multiplexer,
+        claims: Claims,
+        decode: Decode | DecodeParts,
+        *,
+        group: Group | None = None,
+    ) -> None:
+        """With `group`, a sample is made of several series, and its name takes the place of a tag.
+
+        `group` is called again for a run that has changed, and may read the metadata of tags. It
+        should leave out tags that it does not understand: if it raises a DataError, its run has no
+        samples, which is logged. `decode` then is a `DecodeParts`. It gets the value of the first
+        part, and of each other part the value with the same step: if there are several, the one
+        that was written at the nearest time.
+        """
         self._multiplexer = multiplexer
         self._claims = claims
-        self._decode = decode
+        self._decode: Callable[..., Sequence[Sample]] = decode
+        self._group = group
+        self._groups: tuple[int, Mapping[str, int], Mapping[str, Mapping[str, Parts]]] = -1, {}, {}
+        """The generations for which `group` was called: of the runs and tags, and of each run. And
+        the results by run."""
 
     def routes(self) -> list[Route]:
         """The routes `/tags`, `/steps` and `/step`, for a tab with a slider for the step."""
@@ -87,9 +129,11 @@ class Media:
         `sample_index` is a sample's index in its item. `samples` is the maximum number of items (0:
         all). Items without a sample at this index, and items that cannot be read, are left out.
         Returns tuples of the item, the sample, and the query string of the sample's address. Raises
-        NotFoundError if there is no such run or tag, and NotFoundError or DecodeError if no item
-        can be read.
+        NotFoundError if there is no such run or tag, NotFoundError or DecodeError if no item can be
+        read, and TypeError if samples are made of several series.
         """
+        if self._group is not None:
+            raise TypeError("samples of several series have no listing")
         metadata = self._multiplexer.metadata(run, tag)
 
         def decode(value: Value) -> Sample | None:
@@ -106,19 +150,23 @@ class Media:
     def individual(self, request: Request) -> Response:
         """The bytes of one sample as logged. The request's query is an `ItemAddress.query`."""
         address = item_address(request)
-        item = self._multiplexer.item(address.run, address.tag, self._claims, address.ordinal)
-        samples = self._read(item, address)
+        parts = self._parts_at(address)
+        samples = self._read(address.run, parts)
         if not 0 <= address.sample_index < len(samples):
+            step = parts[0].item.step
             raise NotFoundError(
                 f"there is no sample {address.sample_index}: "
-                f"step {item.step} of tag {address.tag!r} has {len(samples)}"
+                f"step {step} of tag {address.tag!r} has {len(samples)}"
             )
         sample = samples[address.sample_index]
-        etag = f"{item.etag}-{address.sample_index}"
+        etag = f"{_etag(parts)}-{address.sample_index}"
         return bytes_response(sample.encoded, sample.content_type, etag=etag, request=request)
 
     def _tags(self, request: Request) -> Response:
-        return json_response(self._multiplexer.tags(self._claims))
+        names = self._names()
+        if self._group is not None:
+            names = {run: list(each) for run, each in names.items()}
+        return json_response(names)
 
     def _steps(self, request: Request) -> Response:
         """The union of the steps of the requested runs and tags; reads nothing from files."""
@@ -129,11 +177,11 @@ class Media:
 
     def _steps_of(self, runs: Sequence[str], tags: Sequence[str]) -> Iterator[Steps]:
         """Yields the steps of each series that one of the runs has for one of the tags."""
-        tags_by_run, requested = self._multiplexer.tags(self._claims), set(tags)
+        names_by_run, requested = self._names(), set(tags)
         for run in runs:
-            for tag in requested.intersection(tags_by_run.get(run, ())):
+            for name in requested.intersection(names_by_run.get(run, ())):
                 try:
-                    yield self._multiplexer.item_series(run, tag, self._claims).step
+                    yield self._series(run, name).step
                 except NotFoundError:
                     continue  # deleted since the tags were listed
 
@@ -145,51 +193,137 @@ class Media:
         run, tag = required(request, "run", "tag")
         step = optional_int(request, "step")
         duplicate_index = optional_int(request, "nth", 0)
-        series = self._multiplexer.item_series(run, tag, self._claims)
+        series = self._series(run, tag)
         order, sorted_steps, duplicate_indices = sort_by_step(series.step)
         position = index_at_or_before(sorted_steps, step, duplicate_index)
         first_step = int(series.step[order[0]]) if len(order) else None
-        description = self._multiplexer.description(run, tag)
+        description = self._multiplexer.description(run, self._first_tag(run, tag))
         if position < 0:
             return json_response(
                 {"first_step": first_step, "index": None, "samples": [], **description}
             )
-        ordinal = int(series.ordinal[order[position]])
-        item = self._multiplexer.item(run, tag, self._claims, ordinal)
-        etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first_step}"
+        address = ItemAddress(run, tag, int(series.ordinal[order[position]]))
+        parts = self._parts_at(address)
+        etag = f"{_etag(parts)}-{address.ordinal}-{duplicate_indices[position]}-{first_step}"
         if response := not_modified(request, etag):
             return response
-        address = ItemAddress(run, tag, ordinal)
         return json_response(
             {
                 "first_step": first_step,
-                "index": ordinal,
-                "step": item.step,
+                "index": address.ordinal,
+                "step": parts[0].item.step,
                 "nth": duplicate_indices[position],
-                "wall_time": item.wall_time,
+                "wall_time": parts[0].item.wall_time,
                 "samples": [
                     {
                         **sample.fields,
                         "content_type": sample.content_type,
                         "query": address._replace(sample_index=sample_index).query,
                     }
-                    for sample_index, sample in enumerate(self._read(item, address))
+                    for sample_index, sample in enumerate(self._read(run, parts))
                 ],
                 **description,
             },
             etag=etag,
         )
 
-    def _read(self, item: Item, address: ItemAddress) -> Sequence[Sample]:
-        """The samples of an item, decoded with the metadata in the first value of its tag."""
-        return self._samples(item.read(), self._multiplexer.metadata(address.run, address.tag))
+    def _read(self, run: str, parts: Sequence[_SamplePart]) -> Sequence[Sample]:
+        """The samples in one value of each part, decoded with the metadata of the parts' tags."""
+        values = {part.name: part.item.read() for part in parts}
+        metadata = {part.name: self._multiplexer.metadata(run, part.tag) for part in parts}
+        if self._group is None:
+            return self._samples(values[""], metadata[""])
+        return self._samples(values, metadata)
 
-    def _samples(self, value: Value, metadata: Metadata) -> Sequence[Sample]:
+    def _samples(self, value: Any, metadata: Any) -> Sequence[Sample]:
         samples = self._decode(value, metadata)
         if isinstance(samples, Sample):
             # A Sample is a tuple, too: without this check its fields would be taken for samples.
             raise TypeError("decode must return a sequence of Sample, got one Sample")
         return samples
+
+    # -- samples of several series -----------------------------------------------------------------
+
+    def _names(self) -> Mapping[str, Collection[str]]:
+        """Maps each run to the names of its samples, which without a group are tags."""
+        return self._multiplexer.tags(self._claims) if self._group is None else self._grouped()
+
+    def _series(self, run: str, name: str) -> ItemSeries:
+        """The series with the steps of a sample. Raises NotFoundError without one."""
+        return self._multiplexer.item_series(run, self._first_tag(run, name), self._claims)
+
+    def _first_tag(self, run: str, name: str) -> str:
+        return next(iter(self._tags_of(run, name).values()))
+
+    def _tags_of(self, run: str, name: str) -> Parts:
+        """The tags of a sample by part, at least one. Raises NotFoundError for an unknown name."""
+        if self._group is None:
+            return {"": name}
+        names = self._grouped().get(run, {})
+        if name not in names:
+            self._multiplexer.first_event_time(run)  # Raises NotFoundError for an unknown run.
+            close = close_matches(name, names)
+            raise NotFoundError(f"no tag {quoted(name)} in run {quoted(run)}{close}")
+        return names[name]
+
+    def _grouped(self) -> Mapping[str, Mapping[str, Parts]]:
+        """Maps each run to its samples by name. Groups only the runs that have changed."""
+        generation = self._multiplexer.runs_generation
+        last_generation, last_runs, last = self._groups
+        if generation != last_generation:
+            # Read before the tags, which are then at least as new.
+            runs = self._multiplexer.run_generations()
+            is_same = {run for run in last if last_runs.get(run) == runs.get(run)}
+            tags_by_run = self._multiplexer.tags(self._claims)
+            last = {
+                run: last[run] if run in is_same else self._group_run(run, tags)
+                for run, tags in tags_by_run.items()
+            }
+            self._groups = generation, runs, last
+        return last
+
+    def _group_run(self, run: str, tags: Sequence[str]) -> Mapping[str, Parts]:
+        assert self._group is not None
+        try:
+            return {name: parts for name, parts in self._group(run, tags).items() if parts}
+        except (DataError, NotFoundError) as error:
+            line = one_line(str(error))
+            logger.warning("run %s: its samples are left out: %s", quoted(run), line)
+            return {}
+
+    def _parts_at(self, address: ItemAddress) -> list[_SamplePart]:
+        """The parts of one sample: that of the first tag at this ordinal, and those with its step.
+
+        Raises NotFoundError if there is no such sample.
+        """
+        run, claims, multiplexer = address.run, self._claims, self._multiplexer
+        (name, tag), *others = self._tags_of(run, address.tag).items()
+        item = multiplexer.item(run, tag, claims, address.ordinal)
+        parts = [_SamplePart(name, tag, item)]
+        for name, tag in others:
+            series = multiplexer.item_series(run, tag, claims)
+            rows = np.flatnonzero(series.step == item.step)
+            if len(rows):
+                away = np.abs(series.wall_time[rows] - item.wall_time)
+                ordinals = series.ordinal[rows]
+                # Values that were written at the same time have the same place among their steps.
+                nearest = np.lexsort((np.abs(ordinals - address.ordinal), away))[0]
+                found = multiplexer.item(run, tag, claims, int(ordinals[nearest]))
+                parts.append(_SamplePart(name, tag, found))
+        return parts
+
+
+class _SamplePart(NamedTuple):
+    """One part of a sample."""
+
+    name: str
+    """"" if samples have one part only."""
+    tag: str
+    item: Item
+
+
+def _etag(parts: Sequence[_SamplePart]) -> str:
+    return "-".join(part.item.etag for part in parts)
 
 
 def sort_by_step(step: Steps) -> tuple[Indices, StepsAsDoubles, Indices]:
