@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
+    from tbcore.store.side_files import SideFile
     from tbcore.store.smoothing import SmoothingKind, smoothed
 
 __version__ = "0.1.0"
@@ -39,13 +40,13 @@ __version__ = "0.1.0"
 __all__ = [
     "BadRequestError", "Claim", "Claims", "DataError", "DataLossError", "DecodeError", "Item",
     "ItemSeries", "Kind", "LastPoints", "LegacyApi", "Multiplexer", "NotFoundError", "Option",
-    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "SmoothingKind", "TbcoreError",
-    "hookimpl", "open", "smoothed",
+    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "SideFile", "SmoothingKind",
+    "TbcoreError", "hookimpl", "open", "smoothed",
 ]  # fmt: skip
 
 _MODULES = (
     "errors", "kinds", "plugins.options", "plugins.config", "plugins.hookspecs",
-    "store.smoothing", "store.items", "store.series", "store.multiplexer",
+    "store.smoothing", "store.items", "store.series", "store.side_files", "store.multiplexer",
 )  # fmt: skip
 """The modules that define the names, those that are imported fastest first."""
 

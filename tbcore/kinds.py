@@ -1,4 +1,5 @@
-"""Kinds describe the form that logged values have on disk. Claims are patterns of kinds."""
+"""Kinds describe the form that logged values have on disk. Claims are patterns of kinds, or of the
+files beside event files."""
 
 from __future__ import annotations
 
@@ -31,16 +32,23 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A pattern of kinds that a plugin can read. An attribute that is None matches any value."""
+    """A pattern of kinds that a plugin can read. An attribute that is None matches any value.
+
+    With `files`, it is a pattern of files instead, and matches no kind.
+    """
 
     field: str | None = None
     plugin_name: str | None = None
     is_scalar: bool | None = None
+    files: str | None = None
+    """A pattern of files, by their paths below the directory of a run, such as
+    `plugins/profile/*/*.xplane.pb`. `*` and `?` do not match `/`. See `Multiplexer.files`."""
 
     def matches(self, kind: Kind) -> bool:
         """Whether the kind has the same value for each attribute that is not None here."""
         return (
-            (self.field is None or self.field == kind.field)
+            self.files is None
+            and (self.field is None or self.field == kind.field)
             and (self.plugin_name is None or self.plugin_name == kind.plugin_name)
             and (self.is_scalar is None or self.is_scalar == kind.is_scalar)
         )

@@ -99,7 +99,7 @@ class Media:
     ) -> None:
         """With `group`, a sample is made of several series, and its name takes the place of a tag.
 
-        `group` is called again for a run that has changed, and may read the metadata of tags. It
+        `group` is called for each run, again when tags are added, and may read their metadata. It
         should leave out tags that it does not understand: if it raises a DataError, its run has no
         samples, which is logged. `decode` then is a `DecodeParts`. It gets the value of the first
         part, and of each other part the value with the same step: if there are several, the one
@@ -109,9 +109,8 @@ class Media:
         self._claims = claims
         self._decode: Callable[..., Sequence[Sample]] = decode
         self._group = group
-        self._groups: tuple[int, Mapping[str, int], Mapping[str, Mapping[str, Parts]]] = -1, {}, {}
-        """The generations for which `group` was called: of the runs and tags, and of each run. And
-        the results by run."""
+        self._groups: tuple[int, Mapping[str, Mapping[str, Parts]]] = -1, {}
+        """The generation of the runs and tags for which `group` was called, and the results."""
 
     def routes(self) -> list[Route]:
         """The routes `/tags`, `/steps` and `/step`, for a tab with a slider for the step."""
@@ -150,16 +149,16 @@ class Media:
     def individual(self, request: Request) -> Response:
         """The bytes of one sample as logged. The request's query is an `ItemAddress.query`."""
         address = item_address(request)
-        parts = self._parts_at(address)
-        samples = self._read(address.run, parts)
+        items = self._items_at(address)
+        samples = self._read(address, items)
         if not 0 <= address.sample_index < len(samples):
-            step = parts[0].item.step
+            step = next(iter(items.values())).step
             raise NotFoundError(
                 f"there is no sample {address.sample_index}: "
                 f"step {step} of tag {address.tag!r} has {len(samples)}"
             )
         sample = samples[address.sample_index]
-        etag = f"{_etag(parts)}-{address.sample_index}"
+        etag = f"{_etag(items)}-{address.sample_index}"
         return bytes_response(sample.encoded, sample.content_type, etag=etag, request=request)
 
     def _tags(self, request: Request) -> Response:
@@ -203,34 +202,36 @@ class Media:
                 {"first_step": first_step, "index": None, "samples": [], **description}
             )
         address = ItemAddress(run, tag, int(series.ordinal[order[position]]))
-        parts = self._parts_at(address)
-        etag = f"{_etag(parts)}-{address.ordinal}-{duplicate_indices[position]}-{first_step}"
+        items = self._items_at(address)
+        item = next(iter(items.values()))
+        etag = f"{_etag(items)}-{address.ordinal}-{duplicate_indices[position]}-{first_step}"
         if response := not_modified(request, etag):
             return response
         return json_response(
             {
                 "first_step": first_step,
                 "index": address.ordinal,
-                "step": parts[0].item.step,
+                "step": item.step,
                 "nth": duplicate_indices[position],
-                "wall_time": parts[0].item.wall_time,
+                "wall_time": item.wall_time,
                 "samples": [
                     {
                         **sample.fields,
                         "content_type": sample.content_type,
                         "query": address._replace(sample_index=sample_index).query,
                     }
-                    for sample_index, sample in enumerate(self._read(run, parts))
+                    for sample_index, sample in enumerate(self._read(address, items))
                 ],
                 **description,
             },
             etag=etag,
         )
 
-    def _read(self, run: str, parts: Sequence[_SamplePart]) -> Sequence[Sample]:
-        """The samples in one value of each part, decoded with the metadata of the parts' tags."""
-        values = {part.name: part.item.read() for part in parts}
-        metadata = {part.name: self._multiplexer.metadata(run, part.tag) for part in parts}
+    def _read(self, address: ItemAddress, items: Mapping[str, Item]) -> Sequence[Sample]:
+        """The samples in the items of all parts, decoded with the metadata of the parts' tags."""
+        run, tags = address.run, self._tags_of(address.run, address.tag)
+        values = {part: item.read() for part, item in items.items()}
+        metadata = {part: self._multiplexer.metadata(run, tags[part]) for part in items}
         if self._group is None:
             return self._samples(values[""], metadata[""])
         return self._samples(values, metadata)
@@ -267,20 +268,14 @@ class Media:
         return names[name]
 
     def _grouped(self) -> Mapping[str, Mapping[str, Parts]]:
-        """Maps each run to its samples by name. Groups only the runs that have changed."""
+        """Maps each run to its samples by name."""
+        # Read before the tags, which are then at least as new.
         generation = self._multiplexer.runs_generation
-        last_generation, last_runs, last = self._groups
-        if generation != last_generation:
-            # Read before the tags, which are then at least as new.
-            runs = self._multiplexer.run_generations()
-            is_same = {run for run in last if last_runs.get(run) == runs.get(run)}
+        if generation != self._groups[0]:
             tags_by_run = self._multiplexer.tags(self._claims)
-            last = {
-                run: last[run] if run in is_same else self._group_run(run, tags)
-                for run, tags in tags_by_run.items()
-            }
-            self._groups = generation, runs, last
-        return last
+            names_by_run = {run: self._group_run(run, tags) for run, tags in tags_by_run.items()}
+            self._groups = generation, names_by_run
+        return self._groups[1]
 
     def _group_run(self, run: str, tags: Sequence[str]) -> Mapping[str, Parts]:
         assert self._group is not None
@@ -291,16 +286,16 @@ class Media:
             logger.warning("run %s: its samples are left out: %s", quoted(run), line)
             return {}
 
-    def _parts_at(self, address: ItemAddress) -> list[_SamplePart]:
-        """The parts of one sample: that of the first tag at this ordinal, and those with its step.
+    def _items_at(self, address: ItemAddress) -> dict[str, Item]:
+        """The items of one sample by part: the first one has this ordinal, the others its step.
 
         Raises NotFoundError if there is no such sample.
         """
         run, claims, multiplexer = address.run, self._claims, self._multiplexer
-        (name, tag), *others = self._tags_of(run, address.tag).items()
+        (first, tag), *others = self._tags_of(run, address.tag).items()
         item = multiplexer.item(run, tag, claims, address.ordinal)
-        parts = [_SamplePart(name, tag, item)]
-        for name, tag in others:
+        items = {first: item}
+        for part, tag in others:
             series = multiplexer.item_series(run, tag, claims)
             rows = np.flatnonzero(series.step == item.step)
             if len(rows):
@@ -308,22 +303,12 @@ class Media:
                 ordinals = series.ordinal[rows]
                 # Values that were written at the same time have the same place among their steps.
                 nearest = np.lexsort((np.abs(ordinals - address.ordinal), away))[0]
-                found = multiplexer.item(run, tag, claims, int(ordinals[nearest]))
-                parts.append(_SamplePart(name, tag, found))
-        return parts
+                items[part] = multiplexer.item(run, tag, claims, int(ordinals[nearest]))
+        return items
 
 
-class _SamplePart(NamedTuple):
-    """One part of a sample."""
-
-    name: str
-    """"" if samples have one part only."""
-    tag: str
-    item: Item
-
-
-def _etag(parts: Sequence[_SamplePart]) -> str:
-    return "-".join(part.item.etag for part in parts)
+def _etag(items: Mapping[str, Item]) -> str:
+    return "-".join(item.etag for item in items.values())
 
 
 def sort_by_step(step: Steps) -> tuple[Indices, StepsAsDoubles, Indices]:

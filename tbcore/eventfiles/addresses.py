@@ -167,7 +167,7 @@ class _NoStorage(LocalDisk):
     def files_in(self, directory: str) -> NoReturn:
         raise OSError(str(self._error))
 
-    def open_file(self, file: EventFile) -> NoReturn:
+    def open_file(self, file: EventFile, below: str = "") -> NoReturn:
         raise OSError(str(self._error))
 
 

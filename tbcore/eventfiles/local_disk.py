@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import Self
 
 from tbcore.errors import UnknownStorageError
-from tbcore.eventfiles.other_files import kind_of
+from tbcore.eventfiles.other_files import depth_of, kind_of
 from tbcore.eventfiles.storage import MARK, EventFile, Found, Pacing, fields_of
 from tbcore.text import one_line, readable
 
@@ -59,9 +59,9 @@ class LocalDisk:
         """The event files directly in a directory, sorted by path. Raises OSError."""
         return _list(_Directory(directory, ".", None), Found()).files
 
-    def open_file(self, file: EventFile) -> LocalFile:
-        """Opens a file. Raises OSError if that fails, or if it is not a regular file."""
-        return LocalFile(file.path)
+    def open_file(self, file: EventFile, below: str = "") -> LocalFile:
+        """Opens a file; see `Storage`. Raises OSError also if it is not a regular file."""
+        return LocalFile(file.path, below)
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
         """Does nothing: reads from a disk are cheap."""
@@ -81,11 +81,12 @@ class LocalFile:
 
     is_local = True
 
-    def __init__(self, path: str) -> None:
-        """Opens the file. Raises OSError if that fails, or if it is not a regular file."""
+    def __init__(self, path: str, below: str = "") -> None:
+        """Opens the file. Raises OSError if that fails, or if it is not a regular file; with
+        `below`, the path of a directory, also if a step of its path below that is a link."""
         # O_NONBLOCK: opening a FIFO would otherwise wait for its writer.
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-        self._descriptor = os.open(path, flags)
+        self._descriptor = _open_below(path, below, flags) if below else os.open(path, flags)
         try:
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -136,6 +137,8 @@ class LocalRoot:
         self._pacing = pacing
         self._listings: dict[str, _Listing] = {}
         """The listings of the last scan: maps the path of a directory to its listing."""
+        self._patterns = pacing.patterns()
+        """The patterns of the last scan."""
         self._unreliable_devices: set[int] = set()
         """Devices on which a directory changed without a new timestamp."""
 
@@ -157,6 +160,9 @@ class LocalRoot:
         reuses_expired = self._pacing.is_idle()
         listings: dict[str, _Listing] = {}
         previous, self._listings = self._listings, listings
+        before, self._patterns = self._patterns, self._pacing.patterns()
+        if self._patterns != before:
+            previous = {}
         # The directories above the root are included, since a link to one of them is a loop, too.
         top: _Directory | None = None
         for above in reversed(PurePath(os.path.realpath(root)).parents):
@@ -166,10 +172,10 @@ class LocalRoot:
         while stack:
             directory = stack.pop()
             try:
-                if directory.is_linked:
+                if directory.link_height < math.inf:
                     if not _may_enter(directory, num_paths, found):
                         continue
-                    listing = _list(directory, found)
+                    listing = _list(directory, found, self._patterns)
                 else:
                     known = previous.get(directory.path)
                     listing = self._listing_of(directory, known, found, reuses_expired)
@@ -194,7 +200,7 @@ class LocalRoot:
     ) -> _Listing:
         """The known listing of a directory if it is probably still valid, else a new one."""
         if known is None:
-            return _list(directory, found)
+            return _list(directory, found, self._patterns)
         stamp = _stamp(directory.path)
         now = time.monotonic()
         is_same, is_reliable = stamp == known.stamp, stamp[0] not in self._unreliable_devices
@@ -202,7 +208,7 @@ class LocalRoot:
         can_reuse = is_same and is_reliable and known.is_stable and is_current
         if can_reuse and known.update_files():
             return known
-        listing = _list(directory, found)
+        listing = _list(directory, found, self._patterns)
         listing.stamp = stamp
         listing.since = known.since if is_same else now
         if is_same and known.is_stable and not listing.has_same_names(known):
@@ -210,7 +216,9 @@ class LocalRoot:
             # device is unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
-        listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
+        # Files that a plugin claims may change while their directory does not.
+        is_fixed = not listing.has_links and not any(f.is_listed for _, f in listing.other_files)
+        listing.is_stable = now - listing.since >= _STABLE_SECONDS and is_fixed
         # The time is random, so that not all directories are listed again in the same scan.
         listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
         return listing
@@ -224,8 +232,9 @@ class _Directory:
     name: str
     """Path relative to the root; `.` for the root itself."""
     parent: _Directory | None
-    is_linked: bool = False
-    """Whether this directory or one above it was reached through a link."""
+    link_height: float = math.inf
+    """How many directories further up one was reached through a link: 0 for this one itself, and
+    infinity for none."""
     _identity: tuple[int, int] | None = None
 
     def identity(self) -> tuple[int, int]:
@@ -252,8 +261,8 @@ class _Listing:
     directories: list[_Directory] = field(default_factory=list)
     files: list[EventFile] = field(default_factory=list)
     """Event files in the order of their paths, with their status in the last scan."""
-    other_files: list[tuple[str, str]] = field(default_factory=list)
-    """Kind and path of each file that `other_files.py` knows."""
+    other_files: list[tuple[str, EventFile]] = field(default_factory=list)
+    """See `Found.other_files`."""
     has_links: bool = False
     """Whether any entry is a link. Its target can change while the stamp stays the same."""
     stamp: _Stamp | None = None
@@ -319,7 +328,7 @@ def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], fou
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
-def _list(directory: _Directory, found: Found) -> _Listing:
+def _list(directory: _Directory, found: Found, patterns: frozenset[str] = frozenset()) -> _Listing:
     """A new listing of a directory."""
     listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
@@ -331,15 +340,25 @@ def _list(directory: _Directory, found: Found) -> _Listing:
                 is_link = entry.is_symlink()
                 listing.has_links |= is_link
                 if entry.is_dir():
-                    name, is_linked = prefix + entry.name, directory.is_linked or is_link
-                    listing.directories.append(_Directory(entry.path, name, directory, is_linked))
+                    height = 0 if is_link else directory.link_height + 1
+                    below = _Directory(entry.path, prefix + entry.name, directory, height)
+                    listing.directories.append(below)
                 elif MARK in entry.name:
                     status = entry.stat()
                     # FIFOs and devices are skipped: opening one may block or have side effects.
                     if stat.S_ISREG(status.st_mode):
                         listing.files.append(EventFile.of(entry.path, status))
-                elif kind := kind_of(prefix + entry.name):
-                    listing.other_files.append((kind, readable(entry.path)))
+                elif patterns and (depth := depth_of(prefix + entry.name, patterns)) >= 0:
+                    status = entry.stat(follow_symlinks=False)
+                    if is_link or depth > directory.link_height:
+                        reason = "links to files that plugins read are not followed"
+                        found.cannot_read(entry.path, reason)
+                    elif stat.S_ISREG(status.st_mode):
+                        file = EventFile.of(entry.path, status)
+                        listing.other_files.append((prefix + entry.name, file))
+                elif kind_of(prefix + entry.name):
+                    unlisted = EventFile.unlisted(readable(entry.path))
+                    listing.other_files.append((prefix + entry.name, unlisted))
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ELOOP):
                     continue  # The file is gone, or the link is broken.
@@ -348,3 +367,22 @@ def _list(directory: _Directory, found: Found) -> _Listing:
                 found.cannot_read(entry.path, error.strerror)
     listing.files.sort()
     return listing
+
+
+def _open_below(path: str, directory: str, flags: int) -> int:
+    """The descriptor of a file below a directory. No step from there on may be a link.
+
+    Each step is opened in the one before, so that nothing that is replaced now leads out.
+    """
+    *steps, name = os.path.relpath(path, directory).split(os.sep)
+    if os.pardir in steps:
+        raise OSError(f"it is not below {directory}")
+    to_enter = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+    parent = os.open(directory, to_enter)
+    try:
+        for step in steps:
+            above, parent = parent, os.open(step, to_enter | os.O_NOFOLLOW, dir_fd=parent)
+            os.close(above)
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=parent)
+    finally:
+        os.close(parent)

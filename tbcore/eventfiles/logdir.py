@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
-from tbcore.eventfiles.other_files import OtherFiles, summed
+from tbcore.eventfiles.other_files import OtherFiles, compiled, kind_of, summed
 from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root, is_event_file
 from tbcore.text import describe, one_line, readable
 
@@ -56,6 +56,9 @@ class Scan:
     """Directories that exist but could not be listed, so that their files are unknown."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files next to event files whose data tbcore does not show, by kind."""
+    side_files: dict[str, dict[str, list[EventFile]]] = field(default_factory=dict)
+    """Maps the names of runs to the patterns that plugins claim, and these to the run's files that
+    match, sorted by path."""
 
     def merge(self, found: Found) -> None:
         """Adds the result for one root, except its event files, which have no run names yet."""
@@ -134,6 +137,7 @@ class Logdir:
         self.specs = list(specs)
         storages = [storage_of(spec.path) for spec in specs]
         self._roots = [root_of(spec.path, pacing) for spec in specs]
+        self._pacing = pacing
         self.paced: Sequence[Root] = [
             root for storage, root in zip(storages, self._roots, strict=True)
             if storage.requests_cost
@@ -152,13 +156,13 @@ class Logdir:
         the result and skipped; nothing is raised. For a directory that is not listed this time, the
         result has the files of its last listing.
         """
-        result, other_files = Scan(), list[tuple[str, str]]()
+        result, other_files = Scan(), list[tuple[int, str, EventFile]]()
         run_directories: list[tuple[int, str, str]] = []
         runs: list[list[EventFile]] = []
         for index, root in enumerate(self._roots):
             found = self._found(index, root)
             result.merge(found)
-            other_files += found.other_files
+            other_files += [(index, name, file) for name, file in found.other_files]
             for name, path, files in found.directories:
                 if files:
                     run_directories.append((index, name, path))
@@ -166,8 +170,25 @@ class Logdir:
         if run_directories != self._run_directories:
             self._run_directories, self._names = run_directories, self._named(run_directories)
         result.runs = {name: runs[index] for name, index in self._names}
-        result.other_files = summed(other_files)
+        self._add_other_files(result, other_files)
         return result
+
+    def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
+        """Adds files that are not event files. Each is given with the index of its spec, and its
+        path relative to the path of the spec."""
+        unclaimed: list[tuple[str, str]] = []
+        runs = {self._run_directories[i][::2]: run for run, i in self._names} if found else {}
+        for spec_index, name, file in sorted(found):
+            is_claimed = False
+            for pattern in self._pacing.patterns() if file.is_listed else ():
+                directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
+                run = runs.get((spec_index, directory))
+                if run is not None and compiled(pattern).search(name):
+                    scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
+                    is_claimed = True
+            if not is_claimed and (kind := kind_of(name)):
+                unclaimed.append((kind, readable(file.path)))
+        scan.other_files = summed(unclaimed)
 
     def _found(self, spec_index: int, root: Root) -> Found:
         """The result of scanning a root. If its storage raises an error, other roots still work."""

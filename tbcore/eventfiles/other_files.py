@@ -1,9 +1,10 @@
-"""Other files: files next to event files that tbcore does not read, such as those of some tools."""
+"""Other files: files next to event files, which known tools write or which plugins claim."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 _KINDS = re.compile(
@@ -51,6 +52,21 @@ def kind_of_content(head: bytes) -> str | None:
     if head.startswith(b"\x1f\x8b\x08"):
         return "gzip"
     return None if 0 in head[4:8] else "unknown"
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Finds a pattern of files, such as `Claim.files`, at the end of a path."""
+    steps = re.escape(pattern).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+    return re.compile(rf"(?:^|/){steps}\Z")
+
+
+def depth_of(path: str, patterns: Collection[str]) -> int:
+    """How many directories below that of its run a file is, by the patterns that match its path.
+
+    The largest number if several patterns match, and -1 if none does.
+    """
+    return max((p.count("/") for p in patterns if compiled(p).search(path)), default=-1)
 
 
 def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from tbcore.eventfiles.other_files import kind_of
+from tbcore.eventfiles.other_files import depth_of, kind_of
 from tbcore.text import one_line
 
 MARK = "tfevents"
@@ -71,7 +71,7 @@ def fields_of(path: str, status: os.stat_result) -> tuple[str, str, int, int, in
 
 
 class Pacing(NamedTuple):
-    """How often to list directories that cost requests to list."""
+    """How often to list directories that cost requests to list, and which other files to find."""
 
     pause: float | None = 0.0
     """Pause in seconds; None for 30 s to 10 min, which grows while nothing changes or is viewed."""
@@ -81,6 +81,12 @@ class Pacing(NamedTuple):
     """Whether there have been no requests for data lately, so that an old listing will do."""
     on_listed: Callable[[], object] | None = None
     """Called after each listing; scans then do not wait for listings. None if scans wait."""
+    patterns: Callable[[], frozenset[str]] = frozenset
+    """The patterns of files that plugins claim: see `Claim.files`."""
+
+    def is_claimed(self, name: str) -> bool:
+        """Whether a plugin claims a file, given its path relative to the root."""
+        return depth_of(name, self.patterns()) >= 0
 
 
 EACH_SCAN = Pacing()
@@ -104,8 +110,10 @@ class Found:
     """One line for each directory or file that could not be examined."""
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
-    other_files: list[tuple[str, str]] = field(default_factory=list)
-    """Kind and path of each file next to event files whose data tbcore does not show."""
+    other_files: list[tuple[str, EventFile]] = field(default_factory=list)
+    """Files that are not event files: those that match one of the patterns, with their status, and
+    those of a known kind, unlisted. Each after its path relative to the root. No step of the path
+    from the directory of the pattern to a file with a status is a link."""
 
     def cannot_list(self, directory: str, reason: str) -> None:
         """Adds a directory that could not be listed."""
@@ -117,10 +125,10 @@ class Found:
         self.problems.append(one_line(f"cannot read {path}: {reason}"))
 
     def add_other_file(self, name: str, path: str) -> None:
-        """Adds a file that is not an event file, if it is of a known kind. `name` is its path
-        relative to the root, which determines the kind."""
-        if kind := kind_of(name):
-            self.other_files.append((kind, path))
+        """Adds a file that no plugin claims, if it is of a known kind. `name` is its path relative
+        to the root, which determines the kind."""
+        if kind_of(name):
+            self.other_files.append((name, EventFile.unlisted(path)))
 
 
 class OpenFile(Protocol):
@@ -210,8 +218,12 @@ class Storage(Protocol):
     def files_in(self, directory: str) -> list[EventFile]:
         """The event files directly in a directory, sorted by path. Raises OSError."""
 
-    def open_file(self, file: EventFile) -> OpenFile:
-        """Opens a file from a listing, or an `EventFile.unlisted`. Raises OSError."""
+    def open_file(self, file: EventFile, below: str = "") -> OpenFile:
+        """Opens a file from a listing, or an `EventFile.unlisted`. Raises OSError.
+
+        If `below` is given, the path or URI of a directory, also if a step of the file's path below
+        it is a link.
+        """
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
         """Fetches bytes of many listed files together, before the files are opened.

@@ -168,6 +168,12 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
                 f"{str(claim.field)[:100]!r}{did_you_mean(str(claim.field), FIELDS)}; "
                 f"the fields are {', '.join(sorted(FIELDS - {''}))}"
             )
+        files = claim.files
+        if files is not None and (claim != Claim(files=files) or not _is_pattern(files)):
+            raise CheckError(
+                f"PluginInfo.claims must have files such as 'plugins/mine/*.json', below a run and "
+                f"with '*' and '?' within a step, and no other attribute; got {claim}"
+            )
     names: set[str] = set()
     for option in info.options:
         if wrong := validate(option):
@@ -197,6 +203,12 @@ def _are_texts(texts: object) -> bool:
 
 def _are_allowances(names: object) -> bool:
     return isinstance(names, list | tuple) and all(name in PAGE_ALLOWANCES for name in names)
+
+
+def _is_pattern(files: object) -> bool:
+    """Whether a value is a pattern of paths that lead nowhere but below a run's directory."""
+    steps = files.split("/") if isinstance(files, str) else [""]
+    return not any(s in ("", ".", "..") or "**" in s or {*"\\[]\0"} & {*s} for s in steps)
 
 
 def _is_module_path(module: object) -> bool:

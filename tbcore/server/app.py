@@ -143,6 +143,8 @@ class App:
                 activity = Activity(m.plugin, multiplexer, pool, tuning, on_change)
                 served = ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
             plugins[name] = served
+        working = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
+        multiplexer.claim_files(claim for info in working for claim in info.claims)
         core = CoreRoutes(self._config, multiplexer, plugins.values(), disabled_plugins, self._pool)
         legacy_index = LegacyIndex(multiplexer, plugins.values(), tuning)
         data_handlers: dict[str, DataHandler] = {

@@ -7,10 +7,13 @@ metadata has the name of a TensorBoard plugin. This module uses that plugin's na
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
+
+if TYPE_CHECKING:
+    from tbcore.plugins.types import Plugins
 
 NAME_OF_FIELD = {
     "simple_value": "scalars",
@@ -71,10 +74,7 @@ def find_unclaimed(
     return unclaimed
 
 
-def find_unshown(multiplexer: Multiplexer) -> list[Unclaimed]:
-    """All kinds of data that no installed plugin shows. Imports the plugins."""
-    from tbcore.plugins.loading import load_plugins
-
-    plugins = load_plugins()
+def find_unshown(multiplexer: Multiplexer, plugins: Plugins) -> list[Unclaimed]:
+    """All kinds of data that none of the plugins shows."""
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
     return find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins})

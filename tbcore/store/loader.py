@@ -86,6 +86,7 @@ class Loader:
             is_viewed=lambda: multiplexer.num_viewers > 0,
             is_idle=lambda: multiplexer.is_idle,
             on_listed=on_listed,
+            patterns=lambda: multiplexer.file_patterns,
         )
         self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
@@ -227,6 +228,7 @@ class Loader:
             pass_began_at = time.monotonic()
             if self._watch_requested and self._publisher.passes:
                 self._start_watching()
+            patterns = self._multiplexer.file_patterns
             try:
                 self.load_once()
             except Exception as error:
@@ -234,7 +236,12 @@ class Loader:
                 self._publisher.report_bug("loading failed and will be retried", error)
                 self._publisher.publish_status(self._runs.values(), loading=self._queue.has_work)
             if self._reload_interval <= 0:
-                return
+                # One pass only, except for files that plugins claim, which may be imported later.
+                while not self._publisher.publish_early and not self._stopping.wait(0.1):
+                    pass
+                if patterns == self._multiplexer.file_patterns:
+                    return
+                continue
             before, seen = (
                 seen,
                 (self._multiplexer.generation, self._multiplexer.status.bytes_total),

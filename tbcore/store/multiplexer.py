@@ -10,14 +10,14 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import Claims, matches
+from tbcore.kinds import Claim, Claims, matches
 from tbcore.store.items import Item, decode_items, items_at
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
@@ -29,7 +29,8 @@ from tbcore.store.series import (
     merged_columns,
     sample_together,
 )
-from tbcore.store.state import KindSummary, RunDetails, State, is_live
+from tbcore.store.side_files import SideFile
+from tbcore.store.state import KindSummary, RunDetails, SideFiles, State, is_live
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.text import quoted
@@ -72,6 +73,8 @@ class Multiplexer:
         """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
         self.requested_at: dict[str, float] = {}
         """When a series of a run was last requested, in seconds of the monotonic clock."""
+        self.file_patterns: frozenset[str] = frozenset()
+        """The patterns of files that plugins claim."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
 
@@ -96,8 +99,11 @@ class Multiplexer:
         return dict(self._state.run_generations)
 
     def has(self, claims: Claims) -> bool:
-        """Whether any run has a series that one of the claims matches."""
-        return any(matches(claims, kind) for kind in self._state.listings.kinds)
+        """Whether any run has a series, or a file beside its event files, that a claim matches."""
+        state, patterns = self._state, {claim.files for claim in claims}
+        return any(matches(claims, kind) for kind in state.listings.kinds) or any(
+            not patterns.isdisjoint(by_pattern) for by_pattern in state.side_files.values()
+        )
 
     def tags(self, claims: Claims) -> Mapping[str, list[str]]:
         """Maps run names to the run's tags that the claims match, in order of first appearance.
@@ -212,6 +218,22 @@ class Multiplexer:
             raise unreadable[-1].error
         return found
 
+    def files(self, run: str, pattern: str) -> list[SideFile]:
+        """The files beside the run's event files that match a pattern, sorted by name.
+
+        The pattern must be one that a plugin claims with `Claim(files=pattern)`: names from a log
+        or a request cannot lead anywhere else. Links below the run's directory are not followed,
+        and other files than regular ones are left out. The list is that of the last scan; a run
+        gets a new generation when it changes, also when a file grows. Runs of an index have files
+        only if their log directory is given, too. Raises NotFoundError for an unknown run, and
+        ValueError for a pattern that no plugin claims.
+        """
+        self._state.run(run)
+        if pattern not in self.file_patterns:
+            raise ValueError(f"no plugin claims the files {pattern!r}; add a Claim(files=...)")
+        files = self._state.side_files.get(run, {}).get(pattern, ())
+        return [SideFile(file, pattern) for file in files]
+
     def metadata(self, run: str, tag: str) -> SummaryMetadata:
         """The first metadata that was written for this tag; an empty message if there is none.
 
@@ -292,6 +314,13 @@ class Multiplexer:
             self.is_idle = False
             self.scan_soon()
 
+    def claim_files(self, claims: Iterable[Claim]) -> None:
+        """Sets the claims of files. If they are others than before, the loader looks for them."""
+        patterns = frozenset(claim.files for claim in claims if claim.files is not None)
+        if patterns != self.file_patterns:
+            self.file_patterns = patterns
+            self.scan_soon()
+
     # -- for the loader ------------------------------------------------------------------------
 
     def commit(
@@ -299,15 +328,19 @@ class Multiplexer:
         changed: Mapping[str, RunView],
         removed: Collection[str] = (),
         modified: Mapping[str, float] | None = None,
+        side_files: SideFiles | None = None,
     ) -> None:
         """Replaces the views of changed runs, and drops removed runs. For one thread only.
 
         New runs are appended in the order given. A run that is both removed and changed counts as
         new. `modified` maps names of runs to the time of the last write to the run's files, if that
         time changed. A commit that only changes such times does not begin a new generation.
+        `side_files` replaces those of all runs.
         """
         old = self._state
-        self._state = old.committed(changed, removed, modified or {})
+        if side_files is None:
+            side_files = old.side_files
+        self._state = old.committed(changed, removed, modified or {}, side_files)
         if self._state.generation != old.generation:
             self._notify()
 

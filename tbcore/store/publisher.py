@@ -93,6 +93,7 @@ class Publisher:
             removed,
             {name: run.modified for name, run in new.items()}
             | {run.name: run.modified for run in changed},
+            self._scan.side_files,
         )
         if ends_pass:
             self.passes += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from tbcore.errors import NotFoundError
+from tbcore.eventfiles.storage import EventFile
 from tbcore.kinds import Claims, Kind, matches
 from tbcore.store.series import Part, Series, UnsampledSeries
 from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema
@@ -135,6 +136,10 @@ class Listings:
         ]
 
 
+SideFiles = Mapping[str, Mapping[str, Sequence[EventFile]]]
+"""See `Scan.side_files`."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All runs as they were at one commit.
@@ -147,6 +152,7 @@ class State:
     run_generations: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, RunDetails] = field(default_factory=dict)
     listings: Listings = field(default_factory=lambda: Listings(0, {}))
+    side_files: SideFiles = field(default_factory=dict)
     cached_series: Callable[[Kind, tuple[Part, ...]], UnsampledSeries] = field(
         default_factory=lambda: lru_cache(maxsize=1)(UnsampledSeries)
     )
@@ -181,10 +187,12 @@ class State:
         changed: Mapping[str, RunView],
         removed: Collection[str],
         modified: Mapping[str, float],
+        side_files: SideFiles,
     ) -> State:
         """The state after a commit; see `Multiplexer.commit` for the arguments."""
         removed = [name for name in removed if name in self.runs]
-        if not changed and not removed and not modified:
+        has_new_files = side_files != self.side_files
+        if not changed and not removed and not modified and not has_new_files:
             return self
         runs, details = dict(self.runs), dict(self.details)
         for name in removed:
@@ -200,11 +208,14 @@ class State:
                     modified.get(name, before.modified if before else None),
                     view.nonfinite_tags,
                 )
-        if not changed and not removed:
+        if not changed and not removed and not has_new_files:
             return replace(self, details=details)
         generation = self.generation + 1
         generations = {n: old for n, old in self.run_generations.items() if n not in removed}
         generations.update(dict.fromkeys(changed, generation))
+        if has_new_files:
+            is_new = {n for n in runs if side_files.get(n) != self.side_files.get(n)}
+            generations.update(dict.fromkeys(is_new, generation))
         has_new_tags = removed or any(
             name not in self.runs or self.runs[name].schema is not view.schema
             for name, view in changed.items()
@@ -212,4 +223,4 @@ class State:
         listings = self.listings
         if has_new_tags:
             listings = Listings(generation, {name: view.schema for name, view in runs.items()})
-        return State(generation, runs, generations, details, listings)
+        return State(generation, runs, generations, details, listings, side_files)

@@ -121,7 +121,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the event files that were opened, in order."""
     names: list[str] = []
 
-    def open_file(path: str) -> LocalFile:
+    def open_file(path: str, below: str = "") -> LocalFile:
         names.append(os.path.basename(path))
         return LocalFile(path)
 
@@ -140,7 +140,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Names of files that cannot be read. Permissions do not work for root, who runs containers."""
     names: set[str] = set()
 
-    def open_file(path: str) -> LocalFile:
+    def open_file(path: str, below: str = "") -> LocalFile:
         if os.path.basename(path) in names:
             raise PermissionError(13, "Permission denied", path)
         return LocalFile(path)

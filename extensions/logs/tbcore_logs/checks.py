@@ -13,10 +13,12 @@ from tbcore.engine import (
     EventFile,
     Logdir,
     LogdirSpec,
+    Pacing,
     ReadFile,
     RunView,
     StrictReader,
     find_unshown,
+    load_plugins,
     one_line,
     plural,
     size,
@@ -131,7 +133,10 @@ class CheckReport(NamedTuple):
 
 def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     """Reads every event file below the directories to its end, and verifies all checksums."""
-    found = Logdir(specs).scan()
+    plugins = load_plugins()
+    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
+    patterns = frozenset(claim.files for claim in claims if claim.files is not None)
+    found = Logdir(specs, Pacing(patterns=lambda: patterns)).scan()
     findings = [
         Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
     ]
@@ -153,7 +158,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         found.num_files,
         num_bytes,
         findings,
-        find_unshown(multiplexer),
+        find_unshown(multiplexer, plugins),
         found.other_files,
         orphaned,
     )

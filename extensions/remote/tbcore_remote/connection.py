@@ -133,6 +133,18 @@ class Connection:
         """One file, or the target of a link. Its `name` is a URI."""
         return {**self._list("info", path), "name": path}
 
+    def check_links(self, directory: str, path: str) -> None:
+        """Raises OSError if a step of a path below a directory is a link, as on SFTP servers.
+
+        Object stores have no links. SFTP has no way to open a file without following them, so a
+        link that is made right after the check is followed.
+        """
+        sftp = getattr(self._connected(), "ftp", None)
+        if sftp is not None and hasattr(sftp, "normalize"):
+            real = [self._call_with(each, sftp.normalize) for each in (directory, path)]
+            if real[1] != real[0].rstrip("/") + path[len(directory) :]:
+                raise OSError("links to files that plugins read are not followed")
+
     def _list(self, method: str, path: str, **arguments: Any) -> Any:
         self.num_listing_requests += 1
         self._connected().invalidate_cache()

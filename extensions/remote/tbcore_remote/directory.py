@@ -119,10 +119,13 @@ class RemoteDirectory:
         except OSError as error:
             listed.cannot_list(self.root, _reason(error))
             files, shrunk = self._files, self._shrunk
-            listed.other_files = self._listed.other_files
+            listed.other_files = [o for o in self._listed.other_files if not o[1].is_listed]
         directories: dict[str, list[EventFile]] = {}
         for path in sorted(files):
-            directories.setdefault(dirname(path), []).append(files[path])
+            if is_event_file(path):
+                directories.setdefault(dirname(path), []).append(files[path])
+            else:
+                listed.other_files.append((self.name_of(path), files[path]))
         listed.directories = [(self.name_of(d), d, each) for d, each in directories.items()]
         is_quiet = files == self._files and not is_viewed
         self._listed, self._files, self._shrunk = listed, files, shrunk
@@ -134,7 +137,7 @@ class RemoteDirectory:
             self._pacing.on_listed()
 
     def _entries(self, listed: Found) -> Iterator[dict[str, Any]]:
-        """Yields fsspec's descriptions of all event files below the root.
+        """Yields fsspec's descriptions of all event files below the root, and of claimed files.
 
         Adds other files and problems to `listed`.
         """
@@ -143,7 +146,7 @@ class RemoteDirectory:
             if not infos and self.root != self.connection.root:
                 listed.missing.append(self.root)  # An object store has no empty directories.
             for info in infos:
-                if _is_event_file(info):
+                if _is_event_file(info) or self._is_claimed(info, listed):
                     yield info
                 else:
                     self._add_other_file(info, listed)
@@ -170,6 +173,8 @@ class RemoteDirectory:
                             paths.append(name)
                         else:
                             yield info
+                    elif self._is_claimed(info, listed):
+                        yield info
                     else:
                         self._add_other_file(info, listed)
                 for path, info in zip(paths, self._each(self.connection.info, paths), strict=True):
@@ -178,6 +183,15 @@ class RemoteDirectory:
                     elif info["type"] == "file" and info.get("size") is not None:
                         yield info
             level = below
+
+    def _is_claimed(self, info: dict[str, Any], listed: Found) -> bool:
+        """Whether a plugin reads a file. Adds a problem if the file would be one, but is a link."""
+        if info["type"] == "directory" or not self._pacing.is_claimed(self.name_of(info["name"])):
+            return False
+        if info["type"] == "link":
+            reason = "links to files that plugins read are not followed"
+            listed.cannot_read(info["name"], reason)
+        return bool(info["type"] == "file")
 
     def _add_other_file(self, info: dict[str, Any], listed: Found) -> None:
         """Adds a file that is not an event file, if its kind is known."""

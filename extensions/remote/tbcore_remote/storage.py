@@ -57,8 +57,13 @@ class FsspecStorage:
         """The event files directly in a directory, sorted by path. Raises OSError."""
         return RemoteDirectory(directory, Pacing()).files()
 
-    def open_file(self, file: EventFile) -> RemoteFile:
-        """Opens a file, listed or unlisted. Raises OSError if fetching it ahead has failed."""
+    def open_file(self, file: EventFile, below: str = "") -> RemoteFile:
+        """Opens a file, listed or unlisted. Raises OSError if fetching it ahead has failed.
+
+        If `below` is given, the URI of a directory, also if a step of the path below it is a link.
+        """
+        if below:
+            connection_of(file.path).check_links(below, file.path)
         return RemoteFile(file)
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
