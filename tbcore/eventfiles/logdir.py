@@ -124,6 +124,13 @@ def logdirs_here() -> list[str]:
     return [*filter(has_event_files, _USUAL_LOGDIRS)] or [*filter(has_event_files, ["."])]
 
 
+def local_directory(specs: Sequence[LogdirSpec]) -> str | None:
+    """The absolute path of the only directory; None if there are several, or if it is remote."""
+    if len(specs) != 1 or is_uri(specs[0].path):
+        return None
+    return os.path.abspath(specs[0].path)
+
+
 def scan(specs: Sequence[LogdirSpec]) -> Scan:
     """Scans directories once; see `Logdir.scan`."""
     return Logdir(specs).scan()

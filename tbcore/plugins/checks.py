@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     import pluggy
     from starlette.routing import Route
 
-HOOKS = ("plugin_info", "is_active", "routes", "legacy_api", "close")
+HOOKS = ("plugin_info", "plugins", "is_active", "routes", "page_routes", "legacy_api", "close")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
 """Matches valid names of plugins. A name is a part of addresses, where a leading `.` has a
 meaning."""
-RESERVED_NAME = "plugins"
-"""A name that no plugin may have: in the page's address it is the page about all plugins."""
+RESERVED_NAMES = ("plugins", "data", "static", "legacy", "healthz", "readyz", "metrics")
+"""Names that no plugin may have. The first is that of the page about all plugins, in the page's
+address; the others begin addresses of the core."""
 FIELDS = frozenset(
     {
         *(field.name for field in Summary.Value.DESCRIPTOR.oneofs_by_name["value"].fields),
@@ -55,8 +56,9 @@ def check_name(name: str) -> None:
             "the name is not valid, since it is part of addresses; "
             "expected a-z, 0-9, '_', '-' and '.', and no '.' at the start"
         )
-    if name == RESERVED_NAME:
-        raise CheckError("the name is reserved for the page about all plugins")
+    if name in RESERVED_NAMES:
+        use = "the page about all plugins" if name == RESERVED_NAMES[0] else "the core's addresses"
+        raise CheckError(f"the name is reserved for {use}")
 
 
 def checked_hooks(subject: object, manager: pluggy.PluginManager) -> list[str]:
@@ -156,7 +158,8 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
          "None for a plugin that is a single file; make it a package"),
         ("page_allows", _are_allowances(info.page_allows),
          f"a sequence of {', '.join(map(repr, PAGE_ALLOWANCES))}"),
-        ("page_allows", info.page is not None or not info.page_allows, "empty without a page"),
+        ("page_allows", not info.page_allows or info.page or plugin.implements("page_routes"),
+         "empty without a page"),
     ):  # fmt: skip
         if not is_valid:
             found = shortened(repr(getattr(info, name)), 100)
@@ -273,3 +276,10 @@ def checked_legacy_api(legacy: Any) -> LegacyApi:
         tag_types=tag_types,
         bare_routes=checked_routes("legacy_api", legacy.bare_routes),
     )
+
+
+def checked_plugins(plugins: Any) -> dict[str, object]:
+    """The result of `plugins`; raises CheckError if it is not valid."""
+    if not isinstance(plugins, Mapping) or not all(isinstance(name, str) for name in plugins):
+        raise CheckError("plugins must return a mapping of names to modules or objects")
+    return dict(plugins)

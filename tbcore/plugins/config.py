@@ -33,6 +33,9 @@ class PluginOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Maps the name of each option that the plugin declares to the user's value, or else to the
     default. Each value has the type of the default."""
+    logdir: str | None = None
+    """The absolute path of the log directory, which need not exist. None if it is remote, if there
+    are several, and for an index without one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,8 @@ class Config:
 
     logdir: str
     """The argument of `--logdir` or `--logdir_spec` as typed, with a leading `~` expanded."""
+    local_logdir: str | None = None
+    """See `PluginOptions.logdir`."""
     host: str = "localhost"
     port: int = DEFAULT_PORT
     """The port that the server listens on."""

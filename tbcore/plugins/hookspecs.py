@@ -77,8 +77,8 @@ class PluginInfo:
     The tab shows it in a frame, whose policy allows WebAssembly, workers made from blobs, and
     inline styles, but no inline scripts and no other host. All files in its folder are served."""
     page_allows: Sequence[str] = ()
-    """What the page may do besides, listed by `tbcore plugins`: `"eval"` for code that is made from
-    text, by `eval` and `new Function`."""
+    """What the page and those of `page_routes` may do besides, listed by `tbcore plugins`: `"eval"`
+    for code that is made from text, by `eval` and `new Function`."""
     order: int = 100
     """Tabs are sorted by this number, then by title."""
     api: int = PLUGIN_API
@@ -119,6 +119,16 @@ def plugin_info() -> PluginInfo:  # type: ignore[empty-body]
 
 
 @hookspec(firstresult=True)
+def plugins() -> Mapping[str, object]:  # type: ignore[empty-body]
+    """More plugins by name, as modules or objects with hooks: for tabs known only at run time.
+
+    When: once, right after `plugin_info`. Thread: the same. Each is a plugin like any other, except
+    that its own `plugins` is not called. If it raises or returns anything else: the plugin has
+    failed.
+    """
+
+
+@hookspec(firstresult=True)
 def is_active(multiplexer: Multiplexer) -> bool:  # type: ignore[empty-body]
     """Whether there is anything to show.
 
@@ -150,6 +160,16 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
     responses with their status and one line of text, or Starlette's HTTPException. Any other
     exception becomes a response with status 500 that names plugin and route, and its traceback is
     logged. `middleware` of a route is not supported.
+    """
+
+
+@hookspec(firstresult=True)
+def page_routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:  # type: ignore[empty-body]
+    """Starlette routes of a web application, served below <name>/ in place of data/plugin/<name>/.
+
+    Their responses have the policy of a plugin's page, see `PluginInfo.page`; everything else is as
+    for `routes`. When: once, right after `routes`. If it raises or returns anything else: the
+    plugin has failed.
     """
 
 

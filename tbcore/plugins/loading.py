@@ -31,6 +31,7 @@ from tbcore.plugins.checks import (
     checked_hooks,
     checked_info,
     checked_legacy_api,
+    checked_plugins,
     checked_routes,
 )
 from tbcore.plugins.config import Config, PluginOptions
@@ -79,7 +80,7 @@ def load_plugins(
     With `strict`, errors are raised instead of recorded, now and in later calls of hooks.
     """
     sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
-    return load(sources, dev=dev, strict=strict, tuning=tuning)
+    return load(sources, without=without, dev=dev, strict=strict, tuning=tuning)
 
 
 def plugins_of(config: Config) -> Plugins:
@@ -131,18 +132,21 @@ def find(
 def load(
     sources: Sequence[Source],
     *,
+    without: Sequence[str] = (),
     keep: Sequence[LoadedPlugin] = (),
     dev: bool = False,
     strict: bool = False,
     tuning: Tuning | None = None,
 ) -> Plugins:
-    """Imports and checks the plugins of all sources.
+    """Imports and checks the plugins of all sources, and those that their hooks `plugins` return.
 
-    Plugins in `keep` were loaded before: they are not imported again, but returned unchanged.
+    Of the latter, those in `without` are disabled. Plugins in `keep` were loaded before: they are
+    not imported again, but returned unchanged.
     """
     kept = {plugin.source.key: plugin for plugin in keep if plugin.source}
     first_of_name: dict[str, Source] = {}
     plugins: Plugins = []
+    sources = list(sources)
     for source in sources:
         if not source.disabled_by:
             first_of_name.setdefault(source.name, source)
@@ -160,6 +164,8 @@ def load(
             if not source.disabled_by:
                 _try_load(plugin, source, first_of_name[source.name])
         plugins.append(plugin)
+        for more in plugin.more:
+            sources.append(more._replace(disabled_by="--no_plugin" * (more.name in without)))
     return sorted(plugins, key=lambda plugin: plugin.name)
 
 
@@ -174,21 +180,25 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
     options = PluginOptions(
         samples=config.samples_per_plugin.get(plugin.name, plugin.info.samples),
         values=option_values(plugin, config),
+        logdir=config.local_logdir,
     )
     arguments: dict[str, Any] = {"multiplexer": multiplexer, "options": options}
     hook = ""
     try:
         routes: Sequence[Route] = ()
+        pages: Sequence[Route] = ()
         legacy = LegacyApi()
         with _startup_watchdog(plugin):
             if plugin.implements(hook := "routes"):
                 routes = checked_routes(hook, plugin.call(hook, **arguments))
+            if plugin.implements(hook := "page_routes"):
+                pages = checked_routes(hook, plugin.call(hook, **arguments))
             if plugin.implements(hook := "legacy_api"):
                 legacy = checked_legacy_api(plugin.call(hook, **arguments))
     except BaseException as error:
         line, text = _record_failure(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=text)
-    return MountedPlugin(plugin, options, routes, legacy)
+    return MountedPlugin(plugin, options, routes, pages, legacy)
 
 
 def mount_all(
@@ -335,6 +345,12 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     if described.error is not None:
         raise described.error
     plugin.info = checked_info(plugin, described.value)
+    if plugin.implements("plugins") and not source.parent:
+        more = checked_plugins(plugin.call("plugins"))
+        plugin.more = [
+            Source(name, plugin.distribution, partial(lambda s: s, subject), parent=plugin.name)
+            for name, subject in more.items()
+        ]
     # An object is in the module that defines its `plugin_info`, or that its entry point names.
     name = source.module or getattr(getattr(subject, "plugin_info", None), "__module__", "")
     module = subject if isinstance(subject, ModuleType) else sys.modules.get(name)

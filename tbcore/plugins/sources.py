@@ -54,6 +54,13 @@ class Source(NamedTuple):
     """Files and folders with the code of a plugin in a folder; empty for any other plugin."""
     disabled_by: str = ""
     """Why the plugin is disabled, such as `--no_plugin`; "" if it is to be imported."""
+    parent: str = ""
+    """Name of the plugin whose hook `plugins` returned this one; "" for any other plugin."""
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the plugin and of its parent: what reloads one reloads the other."""
+        return {self.name, self.parent}
 
     def __str__(self) -> str:
         return self.distribution or "this process"

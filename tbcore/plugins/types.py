@@ -100,6 +100,8 @@ class LoadedPlugin:
     """The plugin's own registry of hooks, so that a call cannot reach another plugin."""
     implemented: frozenset[str] = field(default=frozenset(), repr=False)
     """Names of the hooks that the plugin implements."""
+    more: Sequence[Source] = field(default=(), repr=False)
+    """Sources of the plugins that its hook `plugins` returned."""
 
     def __post_init__(self) -> None:
         self.stats = PluginStats(
@@ -227,6 +229,7 @@ class MountedPlugin:
     plugin: LoadedPlugin
     options: PluginOptions = field(default_factory=PluginOptions)
     routes: Sequence[Route] = ()
+    page_routes: Sequence[Route] = ()
     legacy: LegacyApi = field(default_factory=LegacyApi)
     error: str | None = None
     """Why the plugin failed while it was loaded or mounted, in one line; None if it works."""
@@ -237,6 +240,8 @@ class MountedPlugin:
         """Yields the address of each route, after the server's path prefix, with the route."""
         for route in self.routes:
             yield f"/data/plugin/{self.plugin.name}{route.path}", route
+        for route in self.page_routes:
+            yield f"/{self.plugin.name}{route.path}", route
         for route in self.legacy.routes:
             yield f"/data{route.path}", route
         for route in self.legacy.bare_routes:

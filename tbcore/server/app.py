@@ -171,10 +171,7 @@ class App:
         path = scope["path"]
         if self._prefix:
             if path == self._prefix:
-                query = scope["query_string"].decode("latin-1")
-                # Relative, since a proxy may have changed the path.
-                location = f"{path.rpartition('/')[2]}/{'?' if query else ''}{query}"
-                return Response(status_code=301, headers={"location": location})
+                return _with_slash(scope)
             if not path.startswith(f"{self._prefix}/"):
                 return _not_found(path)
             path = path[len(self._prefix) :]
@@ -203,6 +200,16 @@ class App:
             self._multiplexer.note_request()
             rest = separator + rest
             response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope, slash)
+            return response or _not_found(path)
+        name, separator, rest = path[1:].partition("/")
+        plugin = served.plugins.get(name)
+        if plugin is not None and plugin.mounted.plugin.implements("page_routes"):
+            if not separator and not slash:
+                return _with_slash(scope)
+            self._multiplexer.note_request()
+            scope[POLICY_KEY] = self._page_policy(plugin)
+            base, routes = f"{self._prefix}/{name}", plugin.mounted.page_routes
+            response = plugin.guard.response_to(routes, base, separator + rest, scope, slash)
             return response or _not_found(path)
         # Whether this is an address of the core; addresses with a data handler do not get here.
         is_core = path in CORE_ADDRESSES or path.startswith("/static/")
@@ -266,11 +273,15 @@ class App:
                 plugin = served_plugin.mounted.plugin
                 folder = plugin.static_folder if plugin.serves(rest) else None
                 if plugin.info and plugin.info.page:
-                    policy = page_policy(plugin.info.page_allows, self._config.embed_in)
-                    request.scope[POLICY_KEY] = policy
+                    request.scope[POLICY_KEY] = self._page_policy(served_plugin)
         if folder is None:
             return _not_found(path)
         return await self._pool.run(self._files.response, request, folder, rest)
+
+    def _page_policy(self, plugin: ServedPlugin) -> bytes:
+        """The policy of a plugin's pages."""
+        info = plugin.mounted.plugin.info
+        return page_policy(info.page_allows if info else (), self._config.embed_in)
 
     def _index_page(self, request: Request) -> Response:
         """The response with the page. Updates the policy first, in case the file was edited."""
@@ -291,6 +302,14 @@ class _Served(NamedTuple):
     """Maps the name of each plugin to the plugin, in the order of names."""
     data_handlers: Mapping[str, DataHandler]
     """Maps each of the core's data addresses to the function that returns the data."""
+
+
+def _with_slash(scope: Scope) -> Response:
+    """The redirect to the same address with a slash at the end of its path."""
+    query = scope["query_string"].decode("latin-1")
+    # Relative, since a proxy may have changed the path.
+    location = f"{scope['path'].rpartition('/')[2]}/{'?' if query else ''}{query}"
+    return Response(status_code=301, headers={"location": location})
 
 
 def _not_found(path: str) -> Response:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.addresses import absolute, without_passwords
-from tbcore.eventfiles.logdir import checked_specs
+from tbcore.eventfiles.logdir import checked_specs, local_directory
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import close_all, plugins_of
 from tbcore.plugins.types import LoadedPlugin
@@ -79,6 +79,7 @@ class Server:
             specs = checked_specs(text, is_spec=logdir_spec is not None)
             if not text or not specs:
                 raise OptionError(f"no log directory in {text!r}")
+            self.config = replace(self.config, local_logdir=local_directory(specs))
             self._loader = Loader(
                 self.multiplexer,
                 [spec._replace(path=absolute(spec.path)) for spec in specs],

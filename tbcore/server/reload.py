@@ -100,12 +100,13 @@ class Reloader:
         edited = [p.source for p in self._plugins if p.source and p.name in names_to_import]
         edited += [s for s in sources if s.name in names_to_import and not s.disabled_by]
         _forget_modules(edited)
-        keep = [plugin for plugin in self._plugins if plugin.name not in names_to_import]
+        keep = [p for p in self._plugins if p.source and not p.source.names & names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
         before = self._plugins
-        self._plugins = load(sources, keep=keep, dev=True, tuning=config.tuning)
+        without = config.without_plugins
+        self._plugins = load(sources, without=without, keep=keep, dev=True, tuning=config.tuning)
         for plugin in self._plugins:
-            if plugin.name in names_to_import | names_to_refresh:
+            if plugin.source and plugin.source.names & (names_to_import | names_to_refresh):
                 plugin.version = _new_version()
             if plugin.info is None:
                 # A plugin that fails keeps the title and the position of its tab.

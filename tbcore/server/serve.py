@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from tbcore import __version__
 from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
-from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.logdir import LogdirSpec, local_directory
 from tbcore.extensions import INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
 from tbcore.server.launchers import call, launches
@@ -124,6 +124,7 @@ def serve(config: Config, options: ServeOptions) -> int:
             path_prefix=config.path_prefix + secret,
             has_secret_prefix=bool(secret),
             token=_token(options, listening),
+            local_logdir=local_directory(options.specs),
             # Absolute, like the log directories: a plugin may change the working directory.
             plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
         )

@@ -46,6 +46,7 @@ class Updates:
             "generation": self._multiplexer.generation,
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
+            "notices": self._multiplexer.notices,
             **vars(status := self._multiplexer.status),
             "other_files": [files._asdict() for files in status.other_files],
             "past_problems": [problem._asdict() for problem in status.past_problems],

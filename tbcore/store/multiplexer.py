@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
@@ -39,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+MAX_NOTICE_CHARACTERS = 4000
 _MAX_WARNED_TAGS = 100
 """Maximum number of tags whose unreadable items are logged; more lines would not help."""
 
@@ -75,6 +77,8 @@ class Multiplexer:
         """When a series of a run was last requested, in seconds of the monotonic clock."""
         self.file_patterns: frozenset[str] = frozenset()
         """The patterns of files that plugins claim."""
+        self.notices: Mapping[str, str] = {}
+        """Maps names of plugins to the last data of `notify`, as JSON."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
 
@@ -313,6 +317,19 @@ class Multiplexer:
         if self.is_idle:
             self.is_idle = False
             self.scan_soon()
+
+    def notify(self, plugin: str, data: Any) -> None:
+        """Sends data to the open tabs of a plugin, as `host.notice`: the progress of a computation.
+
+        Only the last data counts, also for tabs that are opened later. Tabs get it over the page's
+        own connection, at most once a second. NaN becomes null. Raises ValueError for more than
+        4,000 characters of JSON, and TypeError for what JSON does not have.
+        """
+        notice = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        if len(notice) > MAX_NOTICE_CHARACTERS:
+            raise ValueError(f"data of notify has {len(notice)} characters of JSON, at most 4000")
+        self.notices = {**self.notices, plugin: notice}
+        self._notify()
 
     def claim_files(self, claims: Iterable[Claim]) -> None:
         """Sets the claims of files. If they are others than before, the loader looks for them."""

@@ -34,7 +34,14 @@ def plugin_info():
 
 @hookimpl
 def routes(multiplexer):
-    return [Route("/tags", lambda request: json_response(multiplexer.tags(CLAIMS)))]
+    def notify(request):
+        multiplexer.notify("board", dict(request.query_params))
+        return json_response(None)
+
+    return [
+        Route("/tags", lambda request: json_response(multiplexer.tags(CLAIMS))),
+        Route("/notify", notify),
+    ]
 """
 HTML = """<!doctype html>
 <meta charset="utf-8">
@@ -310,6 +317,20 @@ def test_the_page_has_the_host(server: Any, profile: Any) -> None:
     frame.wait_for_function("() => host.hoveredRun.value === 'train'")
     frame.wait_for_function("() => document.querySelectorAll('#runs li').length === 1")
     assert page.locator("aside input:checked").count() == 1
+
+
+def test_the_page_gets_notices_of_its_plugin(server: Any, profile: Any) -> None:
+    """Over the connection of the page. What has not changed is no news."""
+    frame = frame_of(profile.open(server.url, "#board"))
+    frame.evaluate(
+        "() => { globalThis.seen = []; host.notice.subscribe((value) => seen.push(value)); }"
+    )
+    for step in ("1", "2"):
+        frame.evaluate("(step) => host.fetchJSON('notify', { step, other: '<b>' })", step)
+        frame.wait_for_function("(step) => host.notice.value?.step === step", arg=step)
+    assert frame.evaluate("() => seen.map((value) => value && value.step)")[1:] == ["1", "2"]
+    frame.evaluate("() => host.fetchJSON('notify')")
+    frame.wait_for_function("() => Object.keys(host.notice.value).length === 0")
 
 
 def test_an_error_of_the_server_has_its_message(server: Any, profile: Any) -> None:

@@ -513,7 +513,8 @@ def test_a_misspelt_hook_is_an_error() -> None:
 
     assert load_one(plugin).error == (
         "plugin 'made': there is no hook 'is_activ'; the hooks are "
-        "plugin_info, is_active, routes, legacy_api, close; did you mean 'is_active'?"
+        "plugin_info, plugins, is_active, routes, page_routes, legacy_api, close; "
+        "did you mean 'is_active'?"
     )
     assert called == []
 

@@ -23,6 +23,7 @@
  * @property {Settings} memory
  * @property {Readable<Theme>} theme  also the attribute `data-theme` and the `color-scheme` of the
  *   page's root, which has the variables that follow the theme
+ * @property {Readable<any>} notice
  * @property {Readable<Generations>} generations
  * @property {(callback: (generations: Generations) => void) => () => void} onReload
  * @property {(keys: readonly Key[]) => void} keys
@@ -103,7 +104,7 @@ function hostOf(name, values) {
     response.catch((error) => error instanceof TypeError && networkErrors.add(error));
     return response;
   };
-  const { runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, generations } = values;
+  const { runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, notice, generations } = values;
   return {
     name,
     url,
@@ -115,7 +116,7 @@ function hostOf(name, values) {
       const line = isPlain ? (await response.text()).split("\n")[0].slice(0, 500) : "";
       throw Object.assign(new Error(line || `status ${response.status}`), { name: "ServerError", status: response.status });
     },
-    ...{ runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, generations },
+    ...{ runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, notice, generations },
     checkOnly: (names) => send("checkOnly", names),
     onReload(callback) {
       let isFirst = true;
