@@ -113,8 +113,8 @@ class LegacyApi:
 def plugin_info() -> PluginInfo:  # type: ignore[empty-body]
     """Describe the plugin. This is the only hook that every plugin must have.
 
-    When: once, right after import, before any data is read. Thread: the one that starts the
-    server. If it raises or returns anything else: the plugin has failed.
+    When: once, right after import. Thread: one of its own, as for the import and the other hooks of
+    the start. If it raises or returns anything else: the plugin has failed.
     """
 
 
@@ -144,10 +144,10 @@ def is_active(multiplexer: Multiplexer) -> bool:  # type: ignore[empty-body]
 def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:  # type: ignore[empty-body]
     """Starlette routes, served below data/plugin/<name>/.
 
-    When: once, while the server is set up. The multiplexer is empty then: keep it, and read from it
-    when a request arrives. Thread: the one that starts the server. If it raises, or returns
-    anything but a sequence of `Route` whose paths start with one slash: the plugin has failed, and
-    none of its routes exist.
+    When: once, while the server is set up. The multiplexer may be empty then: keep it, and read
+    from it when a request arrives. Thread: one of its own; the server does not wait longer than
+    five seconds for it. If it raises, or returns anything but a sequence of `Route` whose paths
+    start with one slash: the plugin has failed, and none of its routes exist.
 
     Handlers are plain `def` functions. They run on threads of the plugin's own, at most 16 at a
     time, and may read files and compute with numpy. Handlers may also be `async def`. These run to
@@ -178,8 +178,8 @@ def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  
     """The plugin's part of the older API, in which plugins had no addresses of their own.
 
     It is needed only by plugins whose data TensorBoard 1.0 could show. When: once, right after
-    `routes`. Thread: the one that starts the server. If it raises or returns anything else: the
-    plugin has failed. The routes of the core and of earlier plugins take precedence.
+    `routes`. Thread: the same. If it raises or returns anything else: the plugin has failed. The
+    routes of the core and of earlier plugins take precedence.
     """
 
 

@@ -12,8 +12,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,14 @@ from tbcore.plugins.config import Config, PluginOptions
 from tbcore.plugins.hookspecs import LegacyApi
 from tbcore.plugins.settings import option_values
 from tbcore.plugins.sources import Source, fail, in_folder, installed_plugins
-from tbcore.plugins.types import LoadedPlugin, MountedPlugin, Plugins, attempt, traceback_of
+from tbcore.plugins.types import (
+    LoadedPlugin,
+    MountedPlugin,
+    Outcome,
+    Plugins,
+    attempt,
+    traceback_of,
+)
 from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 
@@ -84,9 +91,10 @@ def load_plugins(
 
 
 def plugins_of(config: Config) -> Plugins:
-    """The plugins of a server, imported and checked."""
-    sources = find(without=config.without_plugins, folders=config.plugins_dirs)
-    return load(sources, dev=config.dev, tuning=config.tuning)
+    """The plugins of a server, imported and checked, or `starting` if that takes long."""
+    without = config.without_plugins
+    sources = find(without=without, folders=config.plugins_dirs)
+    return load(sources, without=without, dev=config.dev, waits=False, tuning=config.tuning)
 
 
 def find(
@@ -136,11 +144,13 @@ def load(
     keep: Sequence[LoadedPlugin] = (),
     dev: bool = False,
     strict: bool = False,
+    waits: bool = True,
     tuning: Tuning | None = None,
 ) -> Plugins:
     """Imports and checks the plugins of all sources, and those that their hooks `plugins` return.
 
-    Of the latter, those in `without` are disabled. Plugins in `keep` were loaded before: they are
+    Of the latter, those in `without` are disabled. Without `waits`, plugins that take long are
+    returned while they are `starting`. Plugins in `keep` were loaded before: they are
     not imported again, but returned unchanged.
     """
     kept = {plugin.source.key: plugin for plugin in keep if plugin.source}
@@ -162,7 +172,7 @@ def load(
                 tuning=tuning or default_tuning(),
             )
             if not source.disabled_by:
-                _try_load(plugin, source, first_of_name[source.name])
+                _in_time(plugin, waits, _try_load, plugin, source, first_of_name[source.name])
         plugins.append(plugin)
         for more in plugin.more:
             sources.append(more._replace(disabled_by="--no_plugin" * (more.name in without)))
@@ -188,13 +198,12 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
         routes: Sequence[Route] = ()
         pages: Sequence[Route] = ()
         legacy = LegacyApi()
-        with _startup_watchdog(plugin):
-            if plugin.implements(hook := "routes"):
-                routes = checked_routes(hook, plugin.call(hook, **arguments))
-            if plugin.implements(hook := "page_routes"):
-                pages = checked_routes(hook, plugin.call(hook, **arguments))
-            if plugin.implements(hook := "legacy_api"):
-                legacy = checked_legacy_api(plugin.call(hook, **arguments))
+        if plugin.implements(hook := "routes"):
+            routes = checked_routes(hook, plugin.call(hook, **arguments))
+        if plugin.implements(hook := "page_routes"):
+            pages = checked_routes(hook, plugin.call(hook, **arguments))
+        if plugin.implements(hook := "legacy_api"):
+            legacy = checked_legacy_api(plugin.call(hook, **arguments))
     except BaseException as error:
         line, text = _record_failure(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=text)
@@ -206,22 +215,29 @@ def mount_all(
     multiplexer: Multiplexer,
     config: Config,
     *,
-    keep: Sequence[MountedPlugin] = (),
+    keep: Sequence[MountedPlugin] | None = None,
+    waits: bool = True,
 ) -> list[MountedPlugin]:
     """Mounts all enabled plugins and returns them, sorted by name.
 
+    Plugins that are starting are returned without routes, with an error that says so; without
+    `waits`, so are those whose routes take long.
+
     Plugins in `keep` were mounted before, and are returned unchanged. If an option is not valid,
-    raises OptionError if `keep` is empty, as when a server starts; otherwise the option's plugin
+    raises OptionError if `keep` is None, as when a server starts; otherwise the option's plugin
     fails.
     """
     enabled = {plugin.name: plugin for plugin in reversed(plugins) if plugin.disabled_by is None}
-    kept = {m.plugin: m for m in keep}
+    kept = {m.plugin: m for m in keep or ()}
     mounted = []
     for name, plugin in sorted(enabled.items()):
         try:
-            mounted.append(kept.get(plugin) or mount(plugin, multiplexer, config))
+            m = kept.get(plugin)
+            if m is None and plugin.starting is None:
+                m = _in_time(plugin, waits, mount, plugin, multiplexer, config)
+            mounted.append(m or MountedPlugin(plugin, error=f"plugin {name!r} is starting"))
         except OptionError as error:
-            if not keep:
+            if keep is None:
                 raise
             line = f"plugin {name!r}: {error}"
             logger.error("%s", line)
@@ -271,8 +287,7 @@ def _try_load(plugin: LoadedPlugin, source: Source, first: Source) -> None:
                 f"plugin {source.name!r} is defined by {first} and by {source}; the first is used; "
                 f"{'uninstall' if source.is_installed else 'remove'} one of them"
             )
-        with _startup_watchdog(plugin):
-            _load(plugin, source)
+        _load(plugin, source)
     except BaseException as error:
         # Not Exception: an import may raise SystemExit.
         where = " in plugin_info" if plugin.hooks is not None else ""
@@ -299,25 +314,34 @@ def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> t
     return line, "" if isinstance(error, PluginError) else traceback_of(error)
 
 
-@contextmanager
-def _startup_watchdog(plugin: LoadedPlugin) -> Iterator[None]:
-    """Logs a warning if the plugin's code inside the `with` block delays the start for long."""
-    timer = threading.Timer(plugin.tuning.slow_call_seconds, _warn_slow, [plugin])
-    timer.daemon = True
-    # There is no warning if the system allows no more threads.
-    attempt(timer.start)
-    try:
-        yield
-    finally:
-        timer.cancel()
+def _in_time(
+    plugin: LoadedPlugin, waits: bool, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    """The result of a part of a plugin's start, which runs in a thread of its own.
 
+    If it takes long, a warning is logged. Then, unless `waits`, the call goes on as
+    `plugin.starting`, and the result is None. Raises the exception of the call.
+    """
+    future: Future[Outcome] = Future()
 
-def _warn_slow(plugin: LoadedPlugin) -> None:
-    logger.warning(
-        "plugin %r has been starting for %.0f s and delays the server; "
-        "use --no_plugin %s to start without it",
-        plugin.name, plugin.tuning.slow_call_seconds, plugin.name,
-    )  # fmt: skip
+    def run() -> None:
+        future.set_result(attempt(function, *arguments))
+
+    thread = threading.Thread(target=run, name=f"tbcore-start-{plugin.name}", daemon=True)
+    if plugin.strict or attempt(thread.start).error is not None:
+        run()
+    if not wait([future], plugin.tuning.slow_call_seconds).done:
+        logger.warning(
+            "plugin %r has been starting for %.0f s; use --no_plugin %s to start without it",
+            plugin.name, plugin.tuning.slow_call_seconds, plugin.name,
+        )  # fmt: skip
+        if not waits:
+            plugin.starting = future
+            return None
+    outcome = future.result()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
 
 
 def _load(plugin: LoadedPlugin, source: Source) -> None:

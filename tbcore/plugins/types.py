@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,6 +101,8 @@ class LoadedPlugin:
     """The plugin's own registry of hooks, so that a call cannot reach another plugin."""
     implemented: frozenset[str] = field(default=frozenset(), repr=False)
     """Names of the hooks that the plugin implements."""
+    starting: Future[Outcome] | None = field(default=None, repr=False)
+    """The call that imports or mounts the plugin, while the server runs without waiting for it."""
     more: Sequence[Source] = field(default=(), repr=False)
     """Sources of the plugins that its hook `plugins` returned."""
 

@@ -7,6 +7,7 @@ routes requests to the page, the core's own data, plugins and static files.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ import tbcore
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import query_of
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import mount_all
+from tbcore.plugins.loading import load, mount_all
 from tbcore.plugins.settings import check_settings
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
@@ -64,8 +65,12 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
     instead. Raises OptionError for invalid options of plugins.
     """
     check_settings(plugins, config)
-    mounted = mount_all(plugins, multiplexer, config)
-    return App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.disabled_by])
+    mounted = mount_all(plugins, multiplexer, config, waits=False)
+    app = App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.disabled_by])
+    for m in mounted:
+        if m.plugin.starting is not None:
+            threading.Thread(target=app.add_late, args=[m.plugin], daemon=True).start()
+    return app
 
 
 class App:
@@ -87,6 +92,7 @@ class App:
             multiplexer, config.tuning.request_timeout_seconds
         )
         self._files = StaticFiles(dev=config.dev)
+        self._adding = threading.Lock()
         self._served = self._build_served(mounted, disabled_plugins, {})
         self.tuning = config.tuning
         self.policy = b""
@@ -117,6 +123,19 @@ class App:
         self._served = self._build_served(mounted, disabled_plugins, self._served.plugins)
         self._updates.plugins_changed()
 
+    def add_late(self, plugin: LoadedPlugin) -> None:
+        """Waits until a plugin has started, and serves it with those of its hook `plugins`."""
+        assert plugin.starting is not None
+        outcome, plugin.starting = plugin.starting.result(), None
+        late = [outcome.value]
+        if not isinstance(outcome.value, MountedPlugin):  # It was the import that took long.
+            plugins = [plugin, *load(plugin.more, dev=plugin.dev, tuning=plugin.tuning)]
+            late = mount_all(plugins, self._multiplexer, self._config, keep=())
+        with self._adding:
+            served = {m.plugin.name: m for m in self.mounted if m.plugin is not plugin}
+            served = {m.plugin.name: m for m in late} | served
+            self.replace([served[name] for name in sorted(served)], self._disabled)
+
     def close_streams(self) -> None:
         """Ends the open streams of updates, which would keep the server running.
 
@@ -131,6 +150,7 @@ class App:
         previous: Mapping[str, ServedPlugin],
     ) -> _Served:
         """Creates the objects that serve the plugins; reuses those of plugins in `previous`."""
+        self._disabled = disabled_plugins
         multiplexer, tuning = self._multiplexer, self._config.tuning
         plugins: dict[str, ServedPlugin] = {}
         for m in mounted:

@@ -9,7 +9,7 @@ import { UnshownList, hasUnshown } from "./empty-states.js";
 import { address, getJSON } from "./state/server.js";
 
 /** The states of a plugin, in the order in which the page lists them. */
-const STATES = /** @type {const} */ (["failed", "active", "inactive", "off"]);
+const STATES = /** @type {const} */ (["failed", "starting", "active", "inactive", "off"]);
 /** Time between two refreshes while the page is visible. */
 const REFRESH_INTERVAL_MS = 3000;
 /** A call is listed under "Running now" once it has run for this long. */
@@ -29,7 +29,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {string} description
  * @property {string} distribution
  * @property {string} version
- * @property {"active" | "inactive" | "failed" | "off"} state
+ * @property {"active" | "inactive" | "failed" | "starting" | "off"} state
  * @property {string[]} page_allows  what its page may do besides
  * @property {string | null} reason  the reason for the state, if there is one to show
  * @property {Option[]} options
