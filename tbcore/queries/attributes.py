@@ -137,7 +137,7 @@ class RunAttributes:
         """Columns for all runs, as of the last commit."""
         with self._lock:
             # Read while holding the lock, so that `updated` never gets an older state.
-            state = self._multiplexer.state
+            state = self._multiplexer._state
             if self._index.hparams.listings_generation != state.listings.generation:
                 hparams = self._index.hparams.updated(state)
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])

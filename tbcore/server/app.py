@@ -164,7 +164,7 @@ class App:
                 served = ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
             plugins[name] = served
         working = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        multiplexer.claim_files(claim for info in working for claim in info.claims)
+        multiplexer._claim_files(claim for info in working for claim in info.claims)
         core = CoreRoutes(self._config, multiplexer, plugins.values(), disabled_plugins, self._pool)
         legacy_index = LegacyIndex(multiplexer, plugins.values(), tuning)
         data_handlers: dict[str, DataHandler] = {
@@ -202,12 +202,12 @@ class App:
         served = self._served
         if path in served.data_handlers:
             if path in DATA_ADDRESSES:
-                self._multiplexer.note_request()
+                self._multiplexer._note_request()
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data_handlers[path](Request(scope)))
         if path == "/data/run_attributes":
-            self._multiplexer.note_request()
+            self._multiplexer._note_request()
             return self._run_attributes
         if path == "/data/page_errors" and self._config.dev:
             return partial(log_page_error, self._config.tuning.request_timeout_seconds)
@@ -217,7 +217,7 @@ class App:
             base = f"{self._prefix}/data/plugin/{name}"
             if plugin is None:
                 return _not_found(path)
-            self._multiplexer.note_request()
+            self._multiplexer._note_request()
             rest = separator + rest
             response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope, slash)
             return response or _not_found(path)
@@ -226,7 +226,7 @@ class App:
         if plugin is not None and plugin.mounted.plugin.implements("page_routes"):
             if not separator and not slash:
                 return _with_slash(scope)
-            self._multiplexer.note_request()
+            self._multiplexer._note_request()
             scope[POLICY_KEY] = self._page_policy(plugin)
             base, routes = f"{self._prefix}/{name}", plugin.mounted.page_routes
             response = plugin.guard.response_to(routes, base, separator + rest, scope, slash)
@@ -237,7 +237,7 @@ class App:
         if not is_core or (path in PAGES and _has_run_and_tag(scope)):
             response = self._legacy_response_to(served, path, scope)
             if response is not None:
-                self._multiplexer.note_request()
+                self._multiplexer._note_request()
                 return response
         if not is_core:
             return _not_found(path)

@@ -115,7 +115,7 @@ class CoreRoutes:
         return [kind._asdict() for kind in find_unclaimed(self._multiplexer, claims, names)]
 
     def _run_details(self) -> dict[str, Any]:
-        details = self._multiplexer.run_details()
+        details = self._multiplexer._run_details()
         return {
             "now": _rounded_time(time.time()),
             "runs": [run.name for run in details],

@@ -21,7 +21,7 @@ def healthz() -> Response:
 
 def readyz(multiplexer: Multiplexer) -> Response:
     """Says whether all logs have been read once; before, the status is 503, with the progress."""
-    status = multiplexer.status
+    status = multiplexer._status
     if status.passes:
         return Response("ready\n", media_type="text/plain")
     progress = f"reading: {size(status.bytes_read)} of {size(status.bytes_total)}"
@@ -33,7 +33,7 @@ def metrics(multiplexer: Multiplexer, mounted: Iterable[MountedPlugin]) -> Respo
 
     Blocks for milliseconds.
     """
-    status, runs = multiplexer.status, multiplexer.state.runs
+    status, runs = multiplexer._status, multiplexer._state.runs
     figures: dict[str, tuple[str, list[tuple[str, float]]]] = {
         "log_bytes": ("gauge", [("", status.bytes_total)]),
         "log_read_bytes": ("gauge", [("", status.bytes_read)]),

@@ -64,7 +64,7 @@ class LegacyIndex:
 
     async def as_json(self, request: Request) -> TagsByType:
         """The index of all runs. Each run has all tag types, and the time of its first event."""
-        runs = self._multiplexer.run_details()
+        runs = self._multiplexer._run_details()
         names = [run.name for run in runs]
         parts = await asyncio.gather(*(self._tags_of(plugin, names) for plugin in self._plugins))
         index: TagsByType = {}

@@ -124,20 +124,20 @@ class Reporter:
         """Reports the first scan and the first pass. Runs in its own thread."""
         started = time.monotonic()
         while True:
-            status = self._multiplexer.status
+            status = self._multiplexer._status
             if status.passes or status.num_directories or status.missing:
                 break
             if self._ended.wait(0.02):
                 return
         self.print_line(f"{scan_summary(status, self._logdir)}; {self._plugins_line}")
-        while not self._multiplexer.status.passes:
-            self._show_progress(self._multiplexer.status)
+        while not self._multiplexer._status.passes:
+            self._show_progress(self._multiplexer._status)
             if self._ended.wait(PROGRESS_INTERVAL_SECONDS):
                 return
         self.clear()
         seconds = time.monotonic() - started
         if seconds > MIN_SECONDS_TO_REPORT:
-            self.print_line(f"read {size(self._multiplexer.status.bytes_read)} in {seconds:.0f} s")
+            self.print_line(f"read {size(self._multiplexer._status.bytes_read)} in {seconds:.0f} s")
 
     def _show_progress(self, status: LoadStatus) -> None:
         if not self._is_on_terminal or not status.bytes_total:

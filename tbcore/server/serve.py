@@ -274,7 +274,7 @@ def _run_server(
 def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
     """Ends the server after so many seconds without a request for data. Runs in its own thread."""
     began_at = time.monotonic()
-    while (left := seconds - min(multiplexer.idle_seconds, time.monotonic() - began_at)) > 0:
+    while (left := seconds - min(multiplexer._idle_seconds, time.monotonic() - began_at)) > 0:
         time.sleep(left)
     logger.info("nobody has asked for data for %g s (--exit_when_idle); the server ends", seconds)
     server.end()

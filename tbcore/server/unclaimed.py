@@ -55,7 +55,7 @@ def find_unclaimed(
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     unclaimed = []
-    for summary in multiplexer.kinds():
+    for summary in multiplexer._kinds():
         kind = summary.kind
         if matches(claims, kind):
             continue

@@ -36,7 +36,7 @@ class Updates:
         self._is_closed = False
         self._num_reloads = 0
         """Number of calls of `plugins_changed`. Pages request the plugins again when it changes."""
-        multiplexer.subscribe(self._wake)
+        multiplexer._subscribe(self._wake)
 
     def status(self) -> dict[str, Any]:
         """The progress of loading, and the generations of the data, as data for JSON."""
@@ -46,8 +46,8 @@ class Updates:
             "generation": self._multiplexer.generation,
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
-            "notices": self._multiplexer.notices,
-            **vars(status := self._multiplexer.status),
+            "notices": self._multiplexer._notices,
+            **vars(status := self._multiplexer._status),
             "other_files": [files._asdict() for files in status.other_files],
             "past_problems": [problem._asdict() for problem in status.past_problems],
         }
@@ -59,11 +59,11 @@ class Updates:
         loader looks for new data at once. `visible=true` is for pages that have no stream.
         """
         if optional(request, "scan") == "true":
-            self._multiplexer.scan_soon()
+            self._multiplexer._scan_soon()
         if optional(request, "visible") == "true":
-            self._multiplexer.note_request()
+            self._multiplexer._note_request()
         status = self.status()
-        status["scanned_at"] = self._multiplexer.scanned_at
+        status["scanned_at"] = self._multiplexer._scanned_at
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
         return status
@@ -78,8 +78,8 @@ class Updates:
         """Yields server-sent events until the client disconnects or `close` is called."""
         stream = _Stream()
         self._streams.add(stream)
-        self._multiplexer.num_viewers = len(self._streams)
-        self._multiplexer.scan_soon()
+        self._multiplexer._num_viewers = len(self._streams)
+        self._multiplexer._scan_soon()
         try:
             retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
@@ -94,8 +94,8 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._streams.discard(stream)
-            self._multiplexer.last_request_at = time.monotonic()
-            self._multiplexer.num_viewers = len(self._streams)
+            self._multiplexer._last_request_at = time.monotonic()
+            self._multiplexer._num_viewers = len(self._streams)
 
     def plugins_changed(self) -> None:
         """Makes open pages request the list of plugins again. May be called in any thread."""

@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,6 +42,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_NOTICE_CHARACTERS = 4000
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _MAX_WARNED_TAGS = 100
 """Maximum number of tags whose unreadable items are logged; more lines would not help."""
 
@@ -58,31 +60,41 @@ class Multiplexer:
     NotFoundError, with a message that may be sent to clients.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, runs: Mapping[str, RunView] = _NONE, modified: Mapping[str, float] = _NONE
+    ) -> None:
+        """A multiplexer of these runs, in this order, for programs without a loader.
+
+        `modified` has the time of the last write to the files of each run, in seconds since the
+        epoch. Members whose names begin with `_` are for the core: for the loader and the server.
+        """
         self._state = State()
+        """All runs as they were at the last commit."""
         self._status = LoadStatus()
+        """The loader's progress."""
         self._subscribers: dict[object, Callable[[], None]] = {}
-        self.num_viewers = 0
+        self._num_viewers = 0
         """Number of streams of updates to visible pages. Set by the server."""
-        self.last_request_at = -math.inf
+        self._last_request_at = -math.inf
         """When data was last requested, in seconds of the monotonic clock."""
-        self.scanned_at: float | None = None
+        self._scanned_at: float | None = None
         """When the loader last had scanned the disks and listed all remote directories, in seconds
         since the epoch; None before the first time. Set by the loader."""
-        self.is_idle = False
+        self._is_idle = False
         """Whether the loader's pauses are longer, as no data is requested. Set by the loader."""
-        self.scan_soon: Callable[[], None] = lambda: None
+        self._scan_soon: Callable[[], None] = lambda: None
         """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
-        self.requested_at: dict[str, float] = {}
+        self._requested_at: dict[str, float] = {}
         """When a series of a run was last requested, in seconds of the monotonic clock."""
-        self.file_patterns: frozenset[str] = frozenset()
+        self._file_patterns: frozenset[str] = frozenset()
         """The patterns of files that plugins claim."""
-        self.notices: Mapping[str, str] = {}
+        self._notices: Mapping[str, str] = {}
         """Maps names of plugins to the last data of `notify`, as JSON."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
+        self._commit(runs, (), modified)
 
-    # -- for readers ---------------------------------------------------------------------------
+    # -- for plugins ---------------------------------------------------------------------------
 
     @property
     def generation(self) -> int:
@@ -128,7 +140,7 @@ class Multiplexer:
         """
         state = self._state
         _, found = state.find(run, tag, claims)
-        self.requested_at[run] = time.monotonic()
+        self._requested_at[run] = time.monotonic()
         series = [each for each in found if each.kind.is_scalar]
         if not series and claims is None:
             raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
@@ -233,7 +245,7 @@ class Multiplexer:
         ValueError for a pattern that no plugin claims.
         """
         self._state.run(run)
-        if pattern not in self.file_patterns:
+        if pattern not in self._file_patterns:
             raise ValueError(f"no plugin claims the files {pattern!r}; add a Claim(files=...)")
         files = self._state.side_files.get(run, {}).get(pattern, ())
         return [SideFile(file, pattern) for file in files]
@@ -258,10 +270,6 @@ class Multiplexer:
             return {}
         return {"display_name": name, "description": metadata.summary_description}
 
-    def kinds(self) -> list[KindSummary]:
-        """All kinds that occur, in order of first appearance."""
-        return list(self._state.listings.summaries)
-
     def first_event_time(self, run: str) -> float | None:
         """Wall time of the run's first event, in seconds since the epoch; None without an event.
 
@@ -269,7 +277,31 @@ class Multiplexer:
         """
         return self._state.run(run).first_event_time
 
-    def run_details(self) -> list[RunDetails]:
+    def is_live(self, run: str) -> bool:
+        """Whether the run is being written, or was minutes ago; False for an unknown run."""
+        details = self._state.details.get(run)
+        return bool(details and is_live(details.last_event_time, details.modified, time.time()))
+
+    def notify(self, plugin: str, data: Any) -> None:
+        """Sends data to the open tabs of a plugin, as `host.notice`: the progress of a computation.
+
+        Only the last data counts, also for tabs that are opened later. Tabs get it over the page's
+        own connection, at most once a second. NaN becomes null. Raises ValueError for more than
+        4,000 characters of JSON, and TypeError for what JSON does not have.
+        """
+        notice = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        if len(notice) > MAX_NOTICE_CHARACTERS:
+            raise ValueError(f"data of notify has {len(notice)} characters of JSON, at most 4000")
+        self._notices = {**self._notices, plugin: notice}
+        self._notify()
+
+    # -- for the server and the loader ---------------------------------------------------------
+
+    def _kinds(self) -> list[KindSummary]:
+        """All kinds that occur, in order of first appearance."""
+        return list(self._state.listings.summaries)
+
+    def _run_details(self) -> list[RunDetails]:
         """The details of each run for a list of runs, in the order of `runs`.
 
         `modified` can change without a new generation, when a file was written to but has no new
@@ -277,22 +309,7 @@ class Multiplexer:
         """
         return list(self._state.details.values())
 
-    def is_live(self, run: str) -> bool:
-        """Whether the run is being written, or was minutes ago; False for an unknown run."""
-        details = self._state.details.get(run)
-        return bool(details and is_live(details.last_event_time, details.modified, time.time()))
-
-    @property
-    def status(self) -> LoadStatus:
-        """The loader's progress."""
-        return self._status
-
-    @property
-    def state(self) -> State:
-        """All runs as they were at the last commit. Only for the core."""
-        return self._state
-
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def _subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls `callback` after each commit and each change of status.
 
         Returns a function that ends the subscription. The callback runs on the loader's thread, so
@@ -307,40 +324,25 @@ class Multiplexer:
         return unsubscribe
 
     @property
-    def idle_seconds(self) -> float:
+    def _idle_seconds(self) -> float:
         """Time since data was last requested; 0 while a page is visible."""
-        return 0.0 if self.num_viewers else time.monotonic() - self.last_request_at
+        return 0.0 if self._num_viewers else time.monotonic() - self._last_request_at
 
-    def note_request(self) -> None:
+    def _note_request(self) -> None:
         """Records that data was requested. Makes an idle loader look for new data at once."""
-        self.last_request_at = time.monotonic()
-        if self.is_idle:
-            self.is_idle = False
-            self.scan_soon()
+        self._last_request_at = time.monotonic()
+        if self._is_idle:
+            self._is_idle = False
+            self._scan_soon()
 
-    def notify(self, plugin: str, data: Any) -> None:
-        """Sends data to the open tabs of a plugin, as `host.notice`: the progress of a computation.
-
-        Only the last data counts, also for tabs that are opened later. Tabs get it over the page's
-        own connection, at most once a second. NaN becomes null. Raises ValueError for more than
-        4,000 characters of JSON, and TypeError for what JSON does not have.
-        """
-        notice = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-        if len(notice) > MAX_NOTICE_CHARACTERS:
-            raise ValueError(f"data of notify has {len(notice)} characters of JSON, at most 4000")
-        self.notices = {**self.notices, plugin: notice}
-        self._notify()
-
-    def claim_files(self, claims: Iterable[Claim]) -> None:
+    def _claim_files(self, claims: Iterable[Claim]) -> None:
         """Sets the claims of files. If they are others than before, the loader looks for them."""
         patterns = frozenset(claim.files for claim in claims if claim.files is not None)
-        if patterns != self.file_patterns:
-            self.file_patterns = patterns
-            self.scan_soon()
+        if patterns != self._file_patterns:
+            self._file_patterns = patterns
+            self._scan_soon()
 
-    # -- for the loader ------------------------------------------------------------------------
-
-    def commit(
+    def _commit(
         self,
         changed: Mapping[str, RunView],
         removed: Collection[str] = (),
@@ -361,13 +363,11 @@ class Multiplexer:
         if self._state.generation != old.generation:
             self._notify()
 
-    def set_status(self, status: LoadStatus) -> None:
+    def _set_status(self, status: LoadStatus) -> None:
         """Replaces the status."""
         if status != self._status:
             self._status = status
             self._notify()
-
-    # -- private -------------------------------------------------------------------------------
 
     def _notify(self) -> None:
         """Calls all subscribers."""
@@ -381,5 +381,5 @@ class Multiplexer:
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
         """Like `State.find`, but without series of scalars."""
         view, series = self._state.find(run, tag, claims)
-        self.requested_at[run] = time.monotonic()
+        self._requested_at[run] = time.monotonic()
         return view, [each for each in series if not each.kind.is_scalar]

@@ -88,7 +88,7 @@ class Publisher:
             log_lines(logging.WARNING, [p for p in self._stored_problems if p not in known])
         # Only new runs are sorted: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
-        self._multiplexer.commit(
+        self._multiplexer._commit(
             new | {run.name: views[run] for run in in_order},
             removed,
             {name: run.modified for name, run in new.items()}
@@ -113,7 +113,7 @@ class Publisher:
         num_requests: dict[str, int] = {}
         for root in self.paced:
             num_requests |= root.num_requests
-        self._multiplexer.set_status(
+        self._multiplexer._set_status(
             LoadStatus(
                 loading=loading,
                 passes=self.passes,

@@ -189,7 +189,7 @@ class State:
         modified: Mapping[str, float],
         side_files: SideFiles,
     ) -> State:
-        """The state after a commit; see `Multiplexer.commit` for the arguments."""
+        """The state after a commit; see `Multiplexer._commit` for the arguments."""
         removed = [name for name in removed if name in self.runs]
         has_new_files = side_files != self.side_files
         if not changed and not removed and not modified and not has_new_files:

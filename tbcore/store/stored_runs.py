@@ -175,6 +175,6 @@ class StoredRuns:
     def _viewed(self) -> set[str]:
         """The names of the runs whose data was requested in the last minute."""
         since = time.monotonic() - _VIEWED_SECONDS
-        requested_at = self._multiplexer.requested_at.copy()  # other threads add to it
+        requested_at = self._multiplexer._requested_at.copy()  # other threads add to it
         last = sorted(requested_at.items(), key=lambda item: item[1])
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}

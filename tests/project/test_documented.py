@@ -196,6 +196,27 @@ def test_every_field_of_classes_for_hooks_is_documented(described: Any) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "described",
+    [
+        *(tbcore.Multiplexer, tbcore.SideFile, tbcore.Item, tbcore.Kind),
+        *(tbcore.ScalarSeries, tbcore.ItemSeries, tbcore.LastPoints),
+    ],
+)
+def test_every_member_that_plugins_may_use_is_documented(described: Any) -> None:
+    """The page has each name without `_`; methods and properties have docstrings."""
+    page = read(DOCS / "hooks.md").partition("\n## Claims\n")[2]
+    assigned = re.findall(r"^ +self\.([a-z]\w*)\b.* = ", inspect.getsource(described), re.MULTILINE)
+    inherited = {*dir(tuple), "replace"} if issubclass(described, tuple) else set()
+    members = {name for name in dir(described) if not name.startswith("_")} - inherited
+    assert len(members) > 1
+    for member in sorted({*members, *assigned}):
+        assert re.search(rf"`{member}\b", page), f"{described.__name__}.{member}"
+        value = inspect.getattr_static(described, member, None)
+        if inspect.isfunction(value) or isinstance(value, property):
+            assert value.__doc__, f"{described.__name__}.{member} has no docstring"
+
+
 PUBLIC_MODULES: list[Any] = [
     tbcore,
     tbcore.http,

@@ -101,7 +101,7 @@ def of_server(path: Path) -> Found:
         rows = _points(multiplexer, multiplexer.runs(), multiplexer.scalars)
     except TbcoreError:
         loader.load_once()
-    problems = multiplexer.status.problems
+    problems = multiplexer._status.problems
     return Found(rows, "\n".join(problems), 3 if problems else 0)
 
 

@@ -33,7 +33,7 @@ def test_a_summary_is_cached_until_its_run_changes(
     nonfinite = NonfiniteSummaries(multiplexer)
 
     for _ in range(2):
-        assert nonfinite.summaries(multiplexer.run_details()) == {
+        assert nonfinite.summaries(multiplexer._run_details()) == {
             "late": {
                 "num_tags": 1,
                 "tags": ("x",),
@@ -47,6 +47,6 @@ def test_a_summary_is_cached_until_its_run_changes(
     write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, INF)]})
     write_run(tmp_path, "late", restart_at=1)
     loader.load_once()
-    assert nonfinite.summaries(multiplexer.run_details()) == {
+    assert nonfinite.summaries(multiplexer._run_details()) == {
         "early": {"num_tags": 1, "tags": ("x",), "first_steps": (2,), "first_values": (INF,)}
     }

@@ -145,7 +145,7 @@ def test_the_status_after_loading(
 def test_names_that_are_not_valid_unicode_do_not_break_the_status(make_client: Make) -> None:
     """Names that are not valid Unicode, as file systems may have, are escaped in the status."""
     multiplexer = Multiplexer()
-    multiplexer.set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
+    multiplexer._set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
 
     status = make_client(multiplexer=multiplexer).get("data/status").json()
 
@@ -179,7 +179,7 @@ def test_a_stream_sends_the_status_at_once_and_when_it_changes(
             while not status["passes"]:
                 status = await stream.message()
             assert status["num_runs"] == 1
-            multiplexer.set_status(multiplexer.status)
+            multiplexer._set_status(multiplexer._status)
             assert stream.chunks.empty()
 
     asyncio.run(run())
@@ -194,7 +194,7 @@ def test_messages_are_a_second_apart(make_client: Make) -> None:
         async with listening(app) as stream:
             await stream.message()
             for passes in range(1, 101):
-                multiplexer.set_status(replace(multiplexer.status, passes=passes))
+                multiplexer._set_status(replace(multiplexer._status, passes=passes))
             message = await stream.message()
             first, second = stream.times
             assert second - first > 0.9
@@ -247,7 +247,7 @@ def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(run())
-    multiplexer.set_status(LoadStatus(passes=1))
+    multiplexer._set_status(LoadStatus(passes=1))
     asyncio.run(run())
 
 
@@ -287,14 +287,14 @@ def test_requests_for_logged_data_end_a_rest(
     )
     multiplexer = Multiplexer()
     scans: list[None] = []
-    multiplexer.scan_soon = lambda: scans.append(None)
+    multiplexer._scan_soon = lambda: scans.append(None)
     client = make_client({"mine": plugin}, multiplexer=multiplexer)
     for is_idle, num in ((True, 1), (False, 0)):
-        multiplexer.is_idle = is_idle
-        multiplexer.last_request_at = -math.inf
+        multiplexer._is_idle = is_idle
+        multiplexer._last_request_at = -math.inf
         scans.clear()
         client.get(path)
-        assert (multiplexer.idle_seconds < WAIT_SECONDS) == asks
+        assert (multiplexer._idle_seconds < WAIT_SECONDS) == asks
         assert len(scans) == (num if asks else 0)
 
 
@@ -306,8 +306,8 @@ def test_an_open_stream_counts_as_asking(make_client: Make) -> None:
     async def run() -> None:
         async with listening(app) as stream:
             await stream.message()
-            assert multiplexer.idle_seconds == 0
+            assert multiplexer._idle_seconds == 0
 
-    assert multiplexer.idle_seconds == math.inf
+    assert multiplexer._idle_seconds == math.inf
     asyncio.run(run())
-    assert 0 < multiplexer.idle_seconds < WAIT_SECONDS
+    assert 0 < multiplexer._idle_seconds < WAIT_SECONDS

@@ -51,9 +51,9 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
     if order:
         assert found.runs() == names
     assert sorted(found.runs()) == sorted(names)
-    assert {kind[:3] for kind in found.kinds()} == {kind[:3] for kind in expected.kinds()}
-    details = {each.name: each for each in found.run_details()}
-    for each in expected.run_details():
+    assert {kind[:3] for kind in found._kinds()} == {kind[:3] for kind in expected._kinds()}
+    details = {each.name: each for each in found._run_details()}
+    for each in expected._run_details():
         assert repr(details[each.name]) == repr(each)
     for run in names:
         check_same_run(expected, found, run)
@@ -61,7 +61,7 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
 
 def check_same_run(expected: Multiplexer, found: Multiplexer, run: str) -> None:
     """Fails unless a run has the same data in both."""
-    view, other = expected.state.run(run), found.state.run(run)
+    view, other = expected._state.run(run), found._state.run(run)
     assert dict(other.schema.tags) == dict(view.schema.tags)
     assert list(other.schema.tags) == list(view.schema.tags)
     assert other.highest_step() == view.highest_step()

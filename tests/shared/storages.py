@@ -315,7 +315,7 @@ class Watched:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return self.multiplexer.status.problems
+        return self.multiplexer._status.problems
 
 
 def events(path: Path, *steps: int, start: float = 1.7e9, tag: str = "loss") -> bytes:

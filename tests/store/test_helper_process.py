@@ -289,7 +289,7 @@ def test_the_status_is_loading_until_the_helper_is_done(
     def has_result(self: HelperProcess, timeout: float) -> bool:
         if logs.loader._queue.waiting:
             return False
-        loading.append(logs.multiplexer.status.loading)
+        loading.append(logs.multiplexer._status.loading)
         return waits(self, timeout)
 
     waits = HelperProcess.has_result
@@ -297,7 +297,7 @@ def test_the_status_is_loading_until_the_helper_is_done(
     logs.load_with_helper()
     assert loading
     assert all(loading)
-    assert not logs.multiplexer.status.loading
+    assert not logs.multiplexer._status.loading
 
 
 def test_a_pass_that_fails_ends_the_helper(

@@ -82,13 +82,13 @@ class Logs:
     def watch(self, read: Callable[[], Any]) -> list[Any]:
         """A list that grows by the result of `read` at each commit and change of status."""
         seen: list[Any] = []
-        self.multiplexer.subscribe(lambda: seen.append(read()))
+        self.multiplexer._subscribe(lambda: seen.append(read()))
         return seen
 
     def wait_until(self, is_done: Callable[[], bool]) -> None:
         """Waits until the loader's thread has made `is_done` return true."""
         changed = threading.Event()
-        unsubscribe = self.multiplexer.subscribe(changed.set)
+        unsubscribe = self.multiplexer._subscribe(changed.set)
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_done():
             assert changed.wait(deadline - time.monotonic()), "the loader makes no progress"
@@ -200,7 +200,7 @@ def test_files_of_a_run_are_read_in_the_order_of_their_paths(logs: Logs) -> None
     logs.write("run/e.tfevents.1", 1)
     logs.load()
     assert logs.steps() == [1, 10, 9]
-    files = logs.multiplexer.state.run("run").files
+    files = logs.multiplexer._state.run("run").files
     assert sorted(file.path for file in files) == [
         str(logs.path / "run" / f"e.tfevents.{n}") for n in (1, 10, 9)
     ]
@@ -282,14 +282,14 @@ def test_a_time_slice_ends_in_time_however_few_bytes_it_read(logs: Logs) -> None
 def test_data_is_served_while_it_is_loaded(logs: Logs, small_slices: None) -> None:
     """The status shows the progress."""
     logs.write("run/a.tfevents", *range(500))
-    seen = logs.watch(lambda: (len(logs.steps()), logs.multiplexer.status))
+    seen = logs.watch(lambda: (len(logs.steps()), logs.multiplexer._status))
     logs.load()
     counts = [count for count, _ in seen]
     assert counts == sorted(counts)
     assert len(set(counts)) > 10
     statuses = [status for _, status in seen]
     assert any(status.loading and 0 < status.bytes_read < status.bytes_total for status in statuses)
-    last = logs.multiplexer.status
+    last = logs.multiplexer._status
     assert not last.loading
     assert last.bytes_read == last.bytes_total == (logs.path / "run/a.tfevents").stat().st_size
     assert (last.passes, last.num_runs, last.num_files, last.num_directories) == (1, 1, 1, 2)
@@ -308,7 +308,7 @@ def test_a_pass_that_finds_nothing_new_changes_nothing(
     logs.load()
     assert logs.multiplexer.generation == generation
     assert opened == []
-    assert logs.multiplexer.status.passes == 3
+    assert logs.multiplexer._status.passes == 3
     logs.write("a/1.tfevents", 3)
     logs.load()
     assert set(opened) == {"1.tfevents"}
@@ -344,7 +344,7 @@ def test_an_unfinished_record_waits_and_counts_as_read(
     path.write_bytes(data[:-5])
     logs.load()
     assert logs.steps() == [1]
-    assert logs.multiplexer.status.bytes_read == logs.multiplexer.status.bytes_total
+    assert logs.multiplexer._status.bytes_read == logs.multiplexer._status.bytes_total
     opened.clear()
     logs.load()
     assert opened == []
@@ -445,7 +445,7 @@ def test_a_file_replaced_twice_is_read_twice(logs: Logs, small_slices: None) -> 
         if next(notifications) == 4:
             replace(path, versions[1])
 
-    logs.multiplexer.subscribe(replace_once)
+    logs.multiplexer._subscribe(replace_once)
     seen = logs.watch(lambda: logs.values())
     logs.load()
     logs.load()
@@ -593,7 +593,7 @@ def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
     shutil.rmtree(logs.path / "a")
     logs.load()
     assert logs.multiplexer.runs() == ["b", "c"]
-    assert logs.multiplexer.status.num_runs == 2
+    assert logs.multiplexer._status.num_runs == 2
     logs.write("a/a.tfevents", 7)
     logs.load()
     assert logs.multiplexer.runs() == ["b", "c", "a"]
@@ -617,11 +617,11 @@ def test_a_logdir_may_be_created_later(tmp_path: Path, caplog: pytest.LogCapture
     logs.load()
     logs.load()
     assert caplog.messages == [f"log directory does not exist: {tmp_path}/later; waiting for it"]
-    assert list(logs.multiplexer.status.missing) == [str(tmp_path / "later")]
+    assert list(logs.multiplexer._status.missing) == [str(tmp_path / "later")]
     logs.write("run/a.tfevents", 1)
     logs.load()
     assert logs.steps() == [1]
-    assert list(logs.multiplexer.status.missing) == []
+    assert list(logs.multiplexer._status.missing) == []
 
 
 def test_the_status_has_absolute_paths_of_logdirs(
@@ -631,7 +631,7 @@ def test_the_status_has_absolute_paths_of_logdirs(
     monkeypatch.chdir(tmp_path)
     multiplexer = Multiplexer()
     Loader(multiplexer, [LogdirSpec(None, "later"), LogdirSpec("b", "/b")]).load_once()
-    assert multiplexer.status.logdirs == (str(tmp_path / "later"), "/b")
+    assert multiplexer._status.logdirs == (str(tmp_path / "later"), "/b")
 
 
 RUNS = st.sampled_from(["a", "b", "a/c"])
@@ -669,7 +669,7 @@ def test_after_any_changes_of_files_the_disk_is_the_truth(
             fresh = Logs(logdir)
             fresh.load()
             assert content(logs) == content(fresh), f"pass {number}"
-            status, expected = logs.multiplexer.status, fresh.multiplexer.status
+            status, expected = logs.multiplexer._status, fresh.multiplexer._status
             assert status.bytes_read == expected.bytes_read == expected.bytes_total
             assert status.num_files == expected.num_files
 
@@ -729,8 +729,8 @@ def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
     assert logs.steps("other") == [3]
     line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
     assert caplog.messages == [line]
-    assert logs.multiplexer.status.problems == (line,)
-    assert not logs.multiplexer.status.loading
+    assert logs.multiplexer._status.problems == (line,)
+    assert not logs.multiplexer._status.loading
     unreadable.clear()
     logs.load()
     assert logs.steps() == [2, 1]
@@ -754,7 +754,7 @@ def test_a_thousand_unreadable_files_do_not_fill_the_log(
     logs.load()
     assert len(caplog.messages) == 21
     assert caplog.messages[-1] == "and 980 more like these"
-    assert len(logs.multiplexer.status.problems) == 100
+    assert len(logs.multiplexer._status.problems) == 100
 
 
 def test_a_directory_that_cannot_be_listed_keeps_its_runs(
@@ -852,7 +852,7 @@ def test_a_bug_while_a_file_is_read_affects_that_file_only(
     logs.write("run/2.tfevents", 4)
     logs.load()
     assert logs.steps() == [1, 2, 3]
-    assert "the rest of this file is left out" in logs.multiplexer.status.problems[0]
+    assert "the rest of this file is left out" in logs.multiplexer._status.problems[0]
     replace(logs.path / "run" / "2.tfevents", (logs.path / "run" / "3.tfevents").read_bytes())
     monkeypatch.undo()
     logs.load()
@@ -873,7 +873,9 @@ def test_a_bug_while_files_are_preloaded_affects_no_run(
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
     assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
-    assert logs.multiplexer.status.problems == ("preloading small files: ZeroDivisionError: a bug",)
+    assert logs.multiplexer._status.problems == (
+        "preloading small files: ZeroDivisionError: a bug",
+    )
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
@@ -884,15 +886,15 @@ def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixtu
         data[40 + 43 * record + 30] ^= 1
     path.write_bytes(data)
     logs.load()
-    assert len(logs.multiplexer.status.problems) == 3
-    assert logs.multiplexer.status.problems[0].startswith(f"{path}: ")
-    assert "offset" in logs.multiplexer.status.problems[0]
+    assert len(logs.multiplexer._status.problems) == 3
+    assert logs.multiplexer._status.problems[0].startswith(f"{path}: ")
+    assert "offset" in logs.multiplexer._status.problems[0]
     assert len(caplog.messages) == 1
 
 
 def past(logs: Logs) -> list[str]:
     """The problems that are over."""
-    return [problem.problem for problem in logs.multiplexer.status.past_problems]
+    return [problem.problem for problem in logs.multiplexer._status.past_problems]
 
 
 def test_a_problem_has_a_beginning_and_an_end(
@@ -904,16 +906,16 @@ def test_a_problem_has_a_beginning_and_an_end(
     logs.write("run/1.tfevents", 1)
     unreadable.add("1.tfevents")
     logs.load()
-    first = logs.multiplexer.status
+    first = logs.multiplexer._status
     line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
     assert first.problems == (line,)
     assert before <= first.problems_since[0] <= time.time()
     logs.load()
-    assert logs.multiplexer.status.problems_since == first.problems_since
+    assert logs.multiplexer._status.problems_since == first.problems_since
 
     unreadable.clear()
     logs.load()
-    status = logs.multiplexer.status
+    status = logs.multiplexer._status
     assert (status.problems, status.problems_since) == ((), ())
     [over] = status.past_problems
     assert (over.problem, over.since) == (line, first.problems_since[0])
@@ -923,21 +925,21 @@ def test_a_problem_has_a_beginning_and_an_end(
     unreadable.add("1.tfevents")
     logs.write("run/1.tfevents", 2)
     logs.load()
-    assert logs.multiplexer.status.problems == (line,)
-    assert logs.multiplexer.status.problems_since[0] >= over.until
+    assert logs.multiplexer._status.problems == (line,)
+    assert logs.multiplexer._status.problems_since[0] >= over.until
     (logs.path / "run" / "1.tfevents").unlink()
     logs.load()
-    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line, line])
+    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line, line])
 
 
 def test_a_missing_log_directory_is_a_past_problem_when_it_is_there(logs: Logs) -> None:
     shutil.rmtree(logs.path)
     logs.load()
-    status = logs.multiplexer.status
+    status = logs.multiplexer._status
     assert (status.missing, status.problems, past(logs)) == ((str(logs.path),), (), [])
     logs.path.mkdir()
     logs.load()
-    assert logs.multiplexer.status.missing == ()
+    assert logs.multiplexer._status.missing == ()
     assert past(logs) == [f"log directory does not exist: {logs.path}"]
 
 
@@ -953,21 +955,21 @@ def test_damage_ends_with_the_damaged_file(logs: Logs, change: str) -> None:
     path.write_bytes(bad)
     for _ in range(3):
         logs.load()
-        [line] = logs.multiplexer.status.problems
+        [line] = logs.multiplexer._status.problems
     assert line.startswith(f"{path}: payload checksum wrong")
     if change == "replaced":
         replace(path, good)
     elif change == "written again":
         replace(path, bytes(bad) + bytes(good))  # its first record comes twice
         logs.load()
-        assert logs.multiplexer.status.problems == (line,)
+        assert logs.multiplexer._status.problems == (line,)
         replace(path, good)
     else:
         path.unlink()
     if change == "run deleted":
         other.unlink()
     logs.load()
-    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line])
+    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line])
 
 
 @pytest.mark.parametrize("grows", [True, False])
@@ -983,7 +985,7 @@ def test_a_bad_length_that_is_written_again_is_a_past_problem(
     bad[8 if first else 416 + 8] ^= 1  # the checksum of a length
     path.write_bytes(bad)
     logs.load()
-    [line] = logs.multiplexer.status.problems
+    [line] = logs.multiplexer._status.problems
     assert "length checksum wrong" in line
     with path.open("r+b") as file:
         file.write(good)
@@ -992,7 +994,7 @@ def test_a_bad_length_that_is_written_again_is_a_past_problem(
     os.utime(path, (2e9, 2e9))
     logs.load()
     assert logs.steps() == list(range(300 + grows))
-    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line])
+    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line])
 
 
 @pytest.mark.parametrize("small_file_bytes", [0, 1 << 16])
@@ -1009,8 +1011,8 @@ def test_files_that_never_were_event_files_are_no_problems(
     for _ in range(2):
         logs.load()
         assert logs.steps() == [0, 1]
-        assert logs.multiplexer.status.problems == ()
-        kinds = [(each.kind, each.num_files) for each in logs.multiplexer.status.other_files]
+        assert logs.multiplexer._status.problems == ()
+        kinds = [(each.kind, each.num_files) for each in logs.multiplexer._status.other_files]
         assert kinds == [("gzip", 1), ("unknown", 1)]
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"{packed} is compressed by gzip, and is not read"
@@ -1018,7 +1020,7 @@ def test_files_that_never_were_event_files_are_no_problems(
     text.unlink()
     packed.write_bytes(good.read_bytes())
     logs.load()
-    assert (logs.steps(), logs.multiplexer.status.other_files) == ([0, 1, 0, 1], ())
+    assert (logs.steps(), logs.multiplexer._status.other_files) == ([0, 1, 0, 1], ())
 
 
 def test_a_bug_that_does_not_come_back_is_a_past_problem(
@@ -1033,10 +1035,10 @@ def test_a_bug_that_does_not_come_back_is_a_past_problem(
     monkeypatch.setattr(RunData, "commit", fail)
     for _ in range(2):
         logs.load()
-        assert logs.multiplexer.status.problems == ("run run: KeyError: 'a bug'",)
+        assert logs.multiplexer._status.problems == ("run run: KeyError: 'a bug'",)
     monkeypatch.undo()
     logs.load()
-    assert (logs.steps(), logs.multiplexer.status.problems) == ([1], ())
+    assert (logs.steps(), logs.multiplexer._status.problems) == ([1], ())
     assert past(logs) == ["run run: KeyError: 'a bug'"]
 
 
@@ -1046,7 +1048,7 @@ def test_past_problems_are_bounded(logs: Logs) -> None:
     for number in range(300):
         publisher.report_index([f"problem {number}"])
         publisher.publish_status([], loading=False)
-    assert logs.multiplexer.status.problems == ("problem 299",)
+    assert logs.multiplexer._status.problems == ("problem 299",)
     assert past(logs) == [f"problem {number}" for number in range(199, 299)]
 
 
@@ -1137,7 +1139,7 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     logs.loader = logs.new_loader(reload_interval=0)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
-    logs.wait_until(lambda: logs.multiplexer.status.passes == 1)
+    logs.wait_until(lambda: logs.multiplexer._status.passes == 1)
     for thread in logs.loader._threads:
         thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
@@ -1150,7 +1152,7 @@ def test_waking_ends_a_pause(logs: Logs) -> None:
     wake = threading.Event()
     logs.loader = logs.new_loader(reload_interval=3600, wake=wake)
     logs.loader.start()
-    logs.wait_until(lambda: logs.multiplexer.status.passes == 1)
+    logs.wait_until(lambda: logs.multiplexer._status.passes == 1)
     logs.write("run/a.tfevents", 1)
     wake.set()
     logs.wait_until(lambda: logs.steps() == [1])
@@ -1165,7 +1167,7 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
     logs.loader.watch()  # This may be called before `start`.
     logs.loader.start()
     # The first pass does not watch, the second does, the third finds what changed in between.
-    logs.wait_until(lambda: logs.multiplexer.status.passes >= 3)
+    logs.wait_until(lambda: logs.multiplexer._status.passes >= 3)
     assert logs.steps() == [0]
     # The watching thread may not be ready yet when the first change is made.
     deadline = time.monotonic() + WAIT_SECONDS
@@ -1176,9 +1178,9 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
         logs.write("run/a.tfevents", step)
         time.sleep(0.3)
     passes = -1
-    while passes != logs.multiplexer.status.passes:
+    while passes != logs.multiplexer._status.passes:
         assert time.monotonic() < deadline, "the loader wakes itself"
-        passes = logs.multiplexer.status.passes
+        passes = logs.multiplexer._status.passes
         time.sleep(0.7)
     logs.loader.stop()
 
@@ -1189,7 +1191,7 @@ def test_a_logdir_that_is_created_later_is_watched(tmp_path: Path) -> None:
     logs.loader = logs.new_loader(reload_interval=0.02)
     logs.loader.start()
     logs.loader.watch()
-    logs.wait_until(lambda: logs.multiplexer.status.passes > 3)
+    logs.wait_until(lambda: logs.multiplexer._status.passes > 3)
     assert len(logs.loader._threads) == 1
     logs.write("run/a.tfevents", 1)
     logs.wait_until(lambda: len(logs.loader._threads) == 2)
@@ -1242,10 +1244,10 @@ def test_a_bug_in_a_pass_does_not_end_the_thread(
 def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:
     """The pass ends after the current time slice, before everything is read."""
     logs.write("run/a.tfevents", *range(2000))
-    logs.multiplexer.subscribe(lambda: logs.loader.stop() if logs.steps() else None)
+    logs.multiplexer._subscribe(lambda: logs.loader.stop() if logs.steps() else None)
     logs.load()
     assert 0 < len(logs.steps()) < 2000
-    assert logs.multiplexer.status.passes == 0
+    assert logs.multiplexer._status.passes == 0
 
 
 def test_runs_created_during_a_long_pass_are_published_in_it(
@@ -1261,7 +1263,7 @@ def test_runs_created_during_a_long_pass_are_published_in_it(
             logs.write("new/a.tfevents", 1)
         seen.append((logs.steps("new"), len(logs.steps("old"))))
 
-    logs.multiplexer.subscribe(create_run)
+    logs.multiplexer._subscribe(create_run)
     logs.load()
     assert next(count for steps, count in seen if steps == [1]) < 1000
     assert len(logs.steps("old")) == 2000
@@ -1361,15 +1363,15 @@ def test_pauses_double_while_nothing_is_new_and_nothing_is_requested(logs: Logs)
     """Up to five minutes, unless the system reports all changes. New data resets them."""
     loader, multiplexer = logs.loader, logs.multiplexer
     assert pauses(loader) == [10, 20, 40, 80, 160, 300, 300, 300, 300]
-    assert multiplexer.is_idle
+    assert multiplexer._is_idle
     assert loader._next_pause(is_quiet=False) == 5
-    assert not multiplexer.is_idle
+    assert not multiplexer._is_idle
     assert pauses(loader, 2) == [10, 20]
-    multiplexer.num_viewers = 1
+    multiplexer._num_viewers = 1
     assert pauses(loader, 2) == [5, 5]
-    multiplexer.num_viewers = 0
+    multiplexer._num_viewers = 0
     assert pauses(loader, 2) == [10, 20]
-    multiplexer.note_request()
+    multiplexer._note_request()
     assert pauses(loader, 2) == [5, 5]
 
 
@@ -1378,7 +1380,7 @@ def test_a_given_interval_is_the_shortest_pause(logs: Logs, interval: float) -> 
     """It is used while data is requested, and grows to the same limit when idle."""
     loader = logs.new_loader(reload_interval=interval)
     assert pauses(loader, 10)[-1] == max(interval, 300)
-    logs.multiplexer.note_request()
+    logs.multiplexer._note_request()
     assert loader._next_pause(is_quiet=True) == interval
 
 
@@ -1428,17 +1430,17 @@ def test_a_request_wakes_an_idle_loader_at_once(logs: Logs) -> None:
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
     logs.wait_until(lambda: logs.steps() == [1])
-    logs.multiplexer.note_request()
+    logs.multiplexer._note_request()
     logs.loader.scan_soon()
-    logs.wait_until(lambda: logs.multiplexer.status.passes == 2)
-    logs.multiplexer.last_request_at = -math.inf
+    logs.wait_until(lambda: logs.multiplexer._status.passes == 2)
+    logs.multiplexer._last_request_at = -math.inf
     logs.loader.scan_soon()
-    logs.wait_until(lambda: logs.multiplexer.status.passes == 3)
-    until(lambda: logs.multiplexer.is_idle)
+    logs.wait_until(lambda: logs.multiplexer._status.passes == 3)
+    until(lambda: logs.multiplexer._is_idle)
     logs.write("run/a.tfevents", 2)
-    logs.multiplexer.note_request()
+    logs.multiplexer._note_request()
     logs.wait_until(lambda: logs.steps() == [1, 2])
-    assert not logs.multiplexer.is_idle
+    assert not logs.multiplexer._is_idle
     logs.end()
 
 
@@ -1461,10 +1463,10 @@ def test_a_scan_of_an_idle_loader_lists_no_directory_again(
         logs.load()
     for is_idle, num in ((False, 2), (True, 0), (False, 2)):
         listed.clear()
-        logs.multiplexer.is_idle = is_idle
+        logs.multiplexer._is_idle = is_idle
         logs.load()
         assert len(listed) == num
-    logs.multiplexer.is_idle = True
+    logs.multiplexer._is_idle = True
     logs.write("new/a.tfevents", 2)
     logs.load()
     assert logs.steps("new") == [2]

@@ -46,9 +46,9 @@ def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
     assert multiplexer.runs() == []
     assert multiplexer.tags(ANY) == {}
     assert not multiplexer.has(ANY)
-    assert multiplexer.kinds() == []
+    assert multiplexer._kinds() == []
     assert multiplexer.generation == multiplexer.runs_generation == 0
-    assert multiplexer.status == LoadStatus()
+    assert multiplexer._status == LoadStatus()
     with pytest.raises(NotFoundError, match=r"^no run 'train'$"):
         multiplexer.scalars("train", "loss")
 
@@ -366,7 +366,7 @@ def test_a_wrong_name_among_thousands_of_tags_is_reported_fast() -> None:
     data = RunData()
     data.add_item(table_of([event]), data.add_file("a"))
     multiplexer = Multiplexer()
-    multiplexer.commit({"run": data.commit()})
+    multiplexer._commit({"run": data.commit()})
     with pytest.raises(NotFoundError, match="close: 'layer"):
         multiplexer.scalars("run", f"{'layer/' * 20}x")
 
@@ -376,7 +376,7 @@ def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
     write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
     write_run(tmp_path, "b", scalars={"x": [1.0]})
     multiplexer = load(tmp_path)
-    found = {summary.kind.field: summary for summary in multiplexer.kinds()}
+    found = {summary.kind.field: summary for summary in multiplexer._kinds()}
     assert set(found) == {"simple_value", "histo"}
     assert found["simple_value"][1:] == (2, 2, "a", "x")
     assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
@@ -398,8 +398,8 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
     tags.num_uses = 0
     multiplexer = Multiplexer()
     views = {"first": RunView(other), **{f"run{n}": RunView(shared) for n in range(100)}}
-    multiplexer.commit(views)
-    found = multiplexer.kinds()
+    multiplexer._commit(views)
+    found = multiplexer._kinds()
     assert tags.num_uses == 1
     assert [tuple(each) for each in found] == [
         (kinds[1], 101, 1, "first", "y"),
@@ -410,7 +410,7 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
 
 
 def details(multiplexer: Multiplexer, run: str = "run") -> RunDetails:
-    (found,) = [found for found in multiplexer.run_details() if found.name == run]
+    (found,) = [found for found in multiplexer._run_details() if found.name == run]
     return found
 
 
@@ -459,7 +459,7 @@ def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
         writer.flush()
         loader.load_once()
         assert details(multiplexer).nonfinite_tags == ("a", "c")
-        assert load(tmp_path).run_details() == multiplexer.run_details()
+        assert load(tmp_path)._run_details() == multiplexer._run_details()
     write_run(tmp_path, "run", restart_at=150)
     loader.load_once()
     assert details(multiplexer).nonfinite_tags == ("c",)
@@ -478,26 +478,26 @@ def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     loader.load_once()
-    assert [found.modified for found in multiplexer.run_details()] == [102.0, 102.0]
+    assert [found.modified for found in multiplexer._run_details()] == [102.0, 102.0]
     generation = multiplexer.generation
     os.utime(tmp_path / "a" / "1.tfevents", (100.0, 107.5))
     loader.load_once()
-    assert [found.modified for found in multiplexer.run_details()] == [107.5, 102.0]
+    assert [found.modified for found in multiplexer._run_details()] == [107.5, 102.0]
     assert multiplexer.generation == generation
     write_run(tmp_path, "b", scalars={"x": [2.0]})
     (tmp_path / "a" / "1.tfevents").unlink()
     (tmp_path / "a" / "2.tfevents").unlink()
     loader.load_once()
-    assert [found.name for found in multiplexer.run_details()] == multiplexer.runs() == ["b"]
+    assert [found.name for found in multiplexer._run_details()] == multiplexer.runs() == ["b"]
 
 
 def test_a_commit_makes_details_of_changed_runs_only() -> None:
     """Reading details computes none."""
     multiplexer = Multiplexer()
-    multiplexer.commit({f"run{i}": RunView() for i in range(1000)})
-    before = multiplexer.run_details()
-    multiplexer.commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
-    after = multiplexer.run_details()
+    multiplexer._commit({f"run{i}": RunView() for i in range(1000)})
+    before = multiplexer._run_details()
+    multiplexer._commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
+    after = multiplexer._run_details()
     assert after[7].last_event_time == 5.0
     assert after[8].modified == 3.0
     assert [i for i in range(1000) if after[i] is not before[i]] == [7, 8]
@@ -507,19 +507,19 @@ def test_generations_increase_with_changes_only() -> None:
     """There are generations of all data, of each run, and of the list of runs."""
     multiplexer = Multiplexer()
     view = RunView()
-    multiplexer.commit({"a": view, "b": view})
+    multiplexer._commit({"a": view, "b": view})
     assert multiplexer.generation == 1
-    multiplexer.commit({}, ["unknown"])
+    multiplexer._commit({}, ["unknown"])
     assert multiplexer.generation == 1
     same_tags = RunView(view.schema, first_event_time=1.0)
-    multiplexer.commit({"b": same_tags})
+    multiplexer._commit({"b": same_tags})
     assert multiplexer.generation == 2
     assert multiplexer.runs_generation == 1
     assert multiplexer.run_generations() == {"a": 1, "b": 2}
-    multiplexer.commit({}, ["a"])
+    multiplexer._commit({}, ["a"])
     assert multiplexer.runs() == ["b"]
     assert multiplexer.runs_generation == multiplexer.generation == 3
-    multiplexer.commit({"b": RunView(Schema({"new": TagInfo((), None)}))})
+    multiplexer._commit({"b": RunView(Schema({"new": TagInfo((), None)}))})
     assert multiplexer.runs_generation == 4
     assert multiplexer.first_event_time("b") is None
 
@@ -527,10 +527,10 @@ def test_generations_increase_with_changes_only() -> None:
 def test_runs_keep_their_places_and_a_run_that_comes_back_is_new() -> None:
     """New runs come last."""
     multiplexer = Multiplexer()
-    multiplexer.commit({"c": RunView(), "a": RunView()})
-    multiplexer.commit({"b": RunView(), "c": RunView()})
+    multiplexer._commit({"c": RunView(), "a": RunView()})
+    multiplexer._commit({"b": RunView(), "c": RunView()})
     assert multiplexer.runs() == ["c", "a", "b"]
-    multiplexer.commit({"c": RunView()}, ["c"])
+    multiplexer._commit({"c": RunView()}, ["c"])
     assert multiplexer.runs() == ["a", "b", "c"]
 
 
@@ -542,14 +542,14 @@ def test_subscribers_are_called_for_commits_and_status_changes() -> None:
     def fail() -> None:
         raise RuntimeError("the event loop is closed")
 
-    multiplexer.subscribe(fail)
-    unsubscribe = multiplexer.subscribe(lambda: generations.append(multiplexer.generation))
-    multiplexer.commit({"a": RunView()})
-    multiplexer.set_status(LoadStatus(loading=True))
-    multiplexer.set_status(LoadStatus(loading=True))
+    multiplexer._subscribe(fail)
+    unsubscribe = multiplexer._subscribe(lambda: generations.append(multiplexer.generation))
+    multiplexer._commit({"a": RunView()})
+    multiplexer._set_status(LoadStatus(loading=True))
+    multiplexer._set_status(LoadStatus(loading=True))
     assert generations == [1, 1]
     unsubscribe()
-    multiplexer.commit({"a": RunView()})
+    multiplexer._commit({"a": RunView()})
     assert generations == [1, 1]
 
 

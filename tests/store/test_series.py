@@ -191,16 +191,16 @@ def test_columns_of_a_long_series_are_cached_until_the_next_commit(
     multiplexer = Multiplexer()
     one = table_of(scalar_event("a", step) for step in (1, 2, 3))
     schema = EMPTY_SCHEMA.extended(one.columns)
-    multiplexer.commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
+    multiplexer._commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
     assert multiplexer.scalars("short", "a") is not multiplexer.scalars("short", "a")
     long = multiplexer.scalars("long", "a")
     assert multiplexer.scalars("long", "a") is long
     columns = [weakref.ref(column) for column in (long.step, long.wall_time, long.value)]
     assert all(column() is not None for column in columns)
-    multiplexer.commit({"long": RunView(schema, (one, one, one))})
+    multiplexer._commit({"long": RunView(schema, (one, one, one))})
     assert len(multiplexer.scalars("long", "a").step) == 9
     columns += [weakref.ref(multiplexer.scalars("long", "a").value)]
-    multiplexer.commit({}, ["long"])
+    multiplexer._commit({}, ["long"])
     del long
     gc.collect()
     assert [column() for column in columns] == [None] * 4

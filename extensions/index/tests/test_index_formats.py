@@ -35,7 +35,7 @@ def answers(multiplexer: Multiplexer) -> dict[str, Any]:
     """All that a multiplexer has, but for the paths of files, as text in which NaN equals NaN."""
     found: dict[str, Any] = {}
     for name in multiplexer.runs():
-        view = multiplexer.state.run(name)
+        view = multiplexer._state.run(name)
         found[name] = [repr((view.first_event_time, view.last_event_time, view.nonfinite_tags))]
         found[name] += [repr(multiplexer.last_points(name, [Claim()])), view.highest_step()]
         for tag, info in view.schema.tags.items():

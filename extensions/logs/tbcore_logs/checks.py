@@ -144,13 +144,13 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     findings += [
         Finding("unreadable", line, "its contents were skipped") for line in found.problems
     ]
-    multiplexer, reader = Multiplexer(), StrictReader()
+    views, reader = dict[str, RunView](), StrictReader()
     num_bytes, orphaned = 0, dict[str, int]()
     for run, files in found.runs.items():
         view, read = reader.read(files)
         num_bytes += sum(file.size for file in files)
         findings += [finding for each in read for finding in _findings(run, each)]
-        multiplexer.commit({run: view})
+        views[run] = view
         if num_rows := _num_orphaned(view, files):
             orphaned[run] = num_rows
     return CheckReport(
@@ -158,7 +158,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         found.num_files,
         num_bytes,
         findings,
-        find_unshown(multiplexer, plugins),
+        find_unshown(Multiplexer(views), plugins),
         found.other_files,
         orphaned,
     )

@@ -62,11 +62,9 @@ class RunSnapshot(NamedTuple):
 
 def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
     """A multiplexer with these runs, in this order."""
-    multiplexer = Multiplexer()
     views = {name: snapshot.view for name, snapshot in snapshots.items()}
     times = {name: snapshot.modified for name, snapshot in snapshots.items()}
-    multiplexer.commit(views, (), times)
-    return multiplexer
+    return Multiplexer(views, times)
 
 
 class _Problems:
