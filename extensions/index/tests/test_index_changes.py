@@ -50,7 +50,7 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
         else:
             os.truncate(path, path.stat().st_size - 10)
 
-    def changing(self: local_disk.LocalFile, name: str) -> None:
+    def changing(self: local_disk.LocalFile, name: str, below: str = "") -> None:
         is_due = name == str(path) and not is_changed
         if is_due and when.startswith("before"):
             change()

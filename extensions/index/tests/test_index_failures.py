@@ -325,7 +325,7 @@ def test_a_file_that_could_not_be_read_is_no_loss_any_more_when_it_can(
     unreadable, index = str(max((logdir / "run2").iterdir())), tmp_path / "index"
     opened = local_disk.LocalFile.__init__
 
-    def refused(self: local_disk.LocalFile, path: str) -> None:
+    def refused(self: local_disk.LocalFile, path: str, below: str = "") -> None:
         if path == unreadable:
             raise PermissionError(13, "Permission denied")
         opened(self, path)
@@ -348,7 +348,7 @@ def test_a_run_stays_while_its_replaced_file_cannot_be_read(
     write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
     opened = local_disk.LocalFile.__init__
 
-    def refused(self: local_disk.LocalFile, path: str) -> None:
+    def refused(self: local_disk.LocalFile, path: str, below: str = "") -> None:
         if "run2" in path:
             raise PermissionError(13, "Permission denied")
         opened(self, path)
