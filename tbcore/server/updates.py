@@ -46,7 +46,7 @@ class Updates:
             "generation": self._multiplexer.generation,
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
-            "notices": self._multiplexer._notices,
+            **{f"{name}.notice": data for name, data in self._multiplexer._notices.items()},
             **vars(status := self._multiplexer._status),
             "other_files": [files._asdict() for files in status.other_files],
             "past_problems": [problem._asdict() for problem in status.past_problems],

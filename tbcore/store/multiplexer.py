@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
-import orjson
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
@@ -89,7 +88,7 @@ class Multiplexer:
         self._file_patterns: frozenset[str] = frozenset()
         """The patterns of files that plugins claim."""
         self._notices: Mapping[str, str] = {}
-        """Maps names of plugins to the last data of `notify`, as JSON."""
+        """Maps names of plugins to the last text of `notify`."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
         self._commit(runs, (), modified)
@@ -282,17 +281,16 @@ class Multiplexer:
         details = self._state.details.get(run)
         return bool(details and is_live(details.last_event_time, details.modified, time.time()))
 
-    def notify(self, plugin: str, data: Any) -> None:
-        """Sends data to the open tabs of a plugin, as `host.notice`: the progress of a computation.
+    def notify(self, plugin: str, text: str) -> None:
+        """Sends a text to the open tabs of a plugin, as `host.notice`, such as a progress.
 
-        Only the last data counts, also for tabs that are opened later. Tabs get it over the page's
-        own connection, at most once a second. NaN becomes null. Raises ValueError for more than
-        4,000 characters of JSON, and TypeError for what JSON does not have.
+        It may be JSON. Only the last text counts, also for tabs that are opened later. Tabs get it
+        over the page's own connection, at most once a second. Raises ValueError for more than 4,000
+        characters.
         """
-        notice = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-        if len(notice) > MAX_NOTICE_CHARACTERS:
-            raise ValueError(f"data of notify has {len(notice)} characters of JSON, at most 4000")
-        self._notices = {**self._notices, plugin: notice}
+        if len(text) > MAX_NOTICE_CHARACTERS:
+            raise ValueError(f"the text of notify has {len(text)} characters, at most 4000")
+        self._notices = {**self._notices, plugin: text}
         self._notify()
 
     # -- for the server and the loader ---------------------------------------------------------

@@ -53,8 +53,8 @@
  * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts; a second call
  *   replaces the first
  * @property {Readable<Theme>} theme
- * @property {Readable<any>} notice  the last data that the plugin passed to `multiplexer.notify`; null
- *   before
+ * @property {Readable<string | null>} notice  the last text that the plugin passed to
+ *   `multiplexer.notify`; null before
  * @property {Readable<Generations>} generations  of the server's current data
  * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back
  *   when the server has new data; data whose generation is unchanged need not be fetched again

@@ -110,7 +110,6 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "past_problems": [],
         "other_files": [],
         "num_reloads": 0,
-        "notices": {},
         "num_requests": 0,
         "num_requests_per_scan": 0,
         "scanned_at": None,

@@ -174,8 +174,6 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
   // The `#` cannot occur in the name of a plugin.
   const memory = openPreferences(`${plugin.name}#${state.frontends.value?.logdir}`);
   const generations = readable(state.generations);
-  // As text: each message of the server has all notices, and equal ones are no news.
-  const notice = computed(() => new Map(Object.entries(state.status.value?.notices ?? {})).get(plugin.name) ?? "null");
   signal.addEventListener("abort", () => {
     state.pluginKeys.value = [];
     state.hoveredRun.value = null;
@@ -211,7 +209,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       if (!signal.aborted) state.pluginKeys.value = keys;
     },
     theme: readable(state.theme),
-    notice: readable(computed(() => JSON.parse(notice.value))),
+    notice: readable(computed(() => /** @type {any} */ (state.status.value)?.[prefix + "notice"] ?? null)),
     generations,
     onReload(callback) {
       let isFirst = true;

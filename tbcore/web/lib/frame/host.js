@@ -23,7 +23,7 @@
  * @property {Settings} memory
  * @property {Readable<Theme>} theme  also the attribute `data-theme` and the `color-scheme` of the
  *   page's root, which has the variables that follow the theme
- * @property {Readable<any>} notice
+ * @property {Readable<string | null>} notice
  * @property {Readable<Generations>} generations
  * @property {(callback: (generations: Generations) => void) => () => void} onReload
  * @property {(keys: readonly Key[]) => void} keys

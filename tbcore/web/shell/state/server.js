@@ -80,7 +80,6 @@ export async function getJSON(url, init) {
  * @property {number} num_reloads  increases when plugins are reloaded, and when a plugin's
  *   `is_active` returns after its timeout
  * @property {number} generation  increases when any data changes
- * @property {Record<string, string>} notices  the last data of plugins for their tabs as JSON, by name
  * @property {number} runs_generation  the generation at which the list of runs or tags last changed
  * @property {boolean} loading  whether a pass is in progress
  * @property {number} passes  completed passes over the log directory
