@@ -24,8 +24,8 @@ def plugin(context: click.Context) -> int:
 @plugin.command(short_help="Create a small plugin that works, as a starting point.")
 @click.argument("name", metavar="NAME")
 @click.option(
-    "--kind", type=click.Choice(["scalars", "steps", "page"]), default="scalars", show_default=True,
-    help="What to start from.",
+    "--kind", type=click.Choice(["scalars", "steps", "files", "page"]), default="scalars",
+    show_default=True, help="What to start from.",
 )  # fmt: skip
 def new(*, name: str, kind: str) -> int:
     """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
@@ -34,7 +34,8 @@ def new(*, name: str, kind: str) -> int:
     Words in NAME are separated by _, which becomes - in the name of the folder.
 
     The kind is scalars for a table of the newest values, steps for data of the plugin's own with a
-    slider over its steps, or page for a tab that is an HTML page in a frame.
+    slider over its steps, files for files beside the event files, or page for a tab that is an HTML
+    page in a frame.
     """
     from tbcore_testing.new_plugin import KINDS, new_plugin
 

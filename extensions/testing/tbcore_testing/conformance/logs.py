@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,12 @@ KNOWN_PLUGIN_NAMES = {
     *("graph_run_metadata", "graph_run_metadata_graph"),
 }
 """Plugin names in metadata for which the suite writes valid values."""
+
+GUESSED_FILE = "guessed"
+"""What stands for each `*` and `?` in names of files that the suite writes for a claim of files.
+
+Their content has no format, so the plugin may reject it.
+"""
 
 GUESSED_TAG_ENDS = ("number", "vector", "texts", "no tensor", "NaN", "one NaN")
 """Ends of the tags of guessed values.
@@ -152,8 +159,26 @@ class ExtraData:
 
     @property
     def guessed_tags(self) -> list[str]:
-        """Substrings that identify the tags of guessed values."""
-        return [f"{name}/{end}" for name in self.plugin_names for end in GUESSED_TAG_ENDS]
+        """Substrings that identify the tags of guessed values, and guessed files."""
+        tags = [f"{name}/{end}" for name in self.plugin_names for end in GUESSED_TAG_ENDS]
+        return [*tags, *([GUESSED_FILE] if self.patterns else [])]
+
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns of files in the claims."""
+        return sorted({claim.files for claim in self.claims if claim.files is not None})
+
+    def write_files(self, run: Path) -> None:
+        """Writes a file for each pattern into a run's folder, and those of the author's logs."""
+        for pattern in self.patterns:
+            guessed = run / re.sub(r"[*?]", GUESSED_FILE, pattern)
+            guessed.parent.mkdir(parents=True, exist_ok=True)
+            guessed.write_bytes(b"guessed\xff\n")
+            own = [] if self.logdir is None else sorted(self.logdir.rglob("*"))
+            for file in (file for file in own if file.is_file() and file.match(pattern)):
+                copy = run / Path(*file.parts[-len(Path(pattern).parts) :])
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
 
     def values(self) -> list[Summary.Value]:
         """The first value of each tag in the author's logs, up to MAX_EXTRA_TAGS tags."""
@@ -171,6 +196,8 @@ def write_logs(name: str, folder: Path, extra: ExtraData) -> SampleLogs:
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, extra)
+    for run in {file.parent for file in logdir.rglob("*tfevents*")}:
+        extra.write_files(run)
     logs = SampleLogs(name, logdir, extra.guessed_tags)
     if name == "gone":
         shutil.rmtree(logdir)

@@ -71,6 +71,17 @@ KINDS: Mapping[str, PluginKind] = MappingProxyType({
         },
         "| `demo.py` | writes runs with data of the plugin's own |\n",
     ),
+    "files": PluginKind(
+        "files beside the event files, here JSON objects",
+        "index.js",
+        "python demo.py runs",
+        {
+            **_package("files", "index.js"),
+            "files/test_plugin.py": TEST,
+            "files/demo.py": "demo.py",
+        },
+        "| `demo.py` | writes runs with such files |\n",
+    ),
     "page": PluginKind(
         "the newest value of each scalar of each run, on a page of its own",
         "index.html",
