@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.table import Columns, Table
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
-    from tbcore.extensions import guarded, loaded
+    from tbcore.extensions import available, guarded, loaded
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.batch_reader import BatchReader
+    from tbcore.store.notes import Notes, open_notes
     from tbcore.store.series import Point, Series
     from tbcore.store.state import is_live
     from tbcore.store.stored_runs import RunIndex
@@ -56,16 +57,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event", "EventFile",
-    "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError",
-    "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series",
-    "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table",
-    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
-    "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of", "fields",
-    "find_unshown", "format_attribute", "format_name", "guarded", "installed_plugins",
-    "is_event_file", "is_live", "is_uri", "load_plugins", "loaded", "logdir_specs", "logdirs_here",
-    "logs_discarded", "matches", "numpy_to_tensor", "one_line", "parse", "parse_attribute",
-    "plural", "quoted", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
-    "text_of", "to_json", "user_directory", "warn", "warnings_printed", "watch",
+    "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "Notes",
+    "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan",
+    "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
+    "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
+    "available", "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
+    "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "guarded",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
+    "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
+    "open_notes", "parse", "parse_attribute", "plural", "quoted", "replace_query", "size",
+    "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json", "user_directory", "warn",
+    "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -87,7 +89,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.table": ("Columns", "Table"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
-    "tbcore.extensions": ("guarded", "loaded"),
+    "tbcore.extensions": ("available", "guarded", "loaded"),
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
@@ -103,6 +105,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.batch_reader": ("BatchReader",),
+    "tbcore.store.notes": ("Notes", "open_notes"),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.state": ("is_live",),
     "tbcore.store.stored_runs": ("RunIndex",),

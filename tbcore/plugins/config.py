@@ -59,6 +59,9 @@ class Config:
     instead."""
     has_secret_prefix: bool = False
     """Whether `path_prefix` is a secret that only those who may read the logs know."""
+    write_token: str | None = None
+    """The secret that a request which changes notes must contain; "" if all requests contain one
+    that is enough. If it is None, no request may change notes."""
     embed_in: tuple[str, ...] = ()
     """Origins whose pages may show this server's page in a frame, as in a Content-Security-Policy.
     Those of other sites may do so only with a secret prefix."""

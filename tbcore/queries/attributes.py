@@ -20,18 +20,25 @@ from functools import cached_property
 from itertools import chain, compress
 from typing import NamedTuple, TypeVar
 
+from tbcore.errors import TbcoreError
 from tbcore.eventfiles.steps import last_row_until
-from tbcore.queries.evaluation import HParam, Point, comparisons, matching_runs
-from tbcore.queries.inheritance import InheritedHParams
-from tbcore.queries.syntax import (
-    MAX_QUERY_CHARACTERS,
+from tbcore.queries.evaluation import (
     Attribute,
     Comparison,
     Glob,
     Has,
+    HParam,
     Node,
+    Noted,
+    Point,
+    QueryError,
+    comparisons,
+    matching_runs,
 )
+from tbcore.queries.inheritance import InheritedHParams
+from tbcore.queries.syntax import MAX_QUERY_CHARACTERS
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema
@@ -141,7 +148,8 @@ class RunAttributes:
             if self._index.hparams.listings_generation != state.listings.generation:
                 hparams = self._index.hparams.updated(state)
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
-            return RunColumns(state, self._index, self._cached_column, list(state.runs))
+            notes = self._multiplexer._notes
+            return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
         """The cached points of a column, without those of removed runs. Callers add to it."""
@@ -172,8 +180,9 @@ class RunColumns:
         index: Index,
         cached_column: Callable[[_ColumnKey, State], _CachedColumn],
         runs: Sequence[str],
+        notes: Notes | None,
     ) -> None:
-        self._state = state
+        self._state, self._notes = state, notes
         self._cached_column = cached_column
         self.runs = runs
         self.generation = state.generation
@@ -198,7 +207,7 @@ class RunColumns:
             for run in self.runs
             if generations[run] > generation or hparams.get(run, 0) > generation
         ]
-        return RunColumns(self._state, self.index, self._cached_column, runs)
+        return RunColumns(self._state, self.index, self._cached_column, runs, self._notes)
 
     def runs_found(self, query: Node) -> list[str]:
         """The runs that a query finds. Raises QueryError if a regular expression takes too long."""
@@ -268,6 +277,15 @@ class RunColumns:
         names = self.index.tags.matching(tag)
         runs = self._state.runs
         return [not runs[run].schema.tags.keys().isdisjoint(names) for run in self.runs]
+
+    def noted(self, term: Noted) -> list[bool]:
+        """Whether a term finds each run; see RunFacts."""
+        text = term.text.pattern if isinstance(term.text, Glob) else term.text
+        try:
+            found = (self._notes or open_notes()).found(term.sign, text)
+        except (TbcoreError, OSError) as error:
+            raise QueryError(str(error), term.at) from None
+        return [run in found for run in self.runs]
 
     def last_steps(self) -> list[int | None]:
         """The highest step of each run."""

@@ -1,4 +1,4 @@
-"""Query evaluation: finds the runs, or the names of tags, that match a query."""
+"""Query evaluation: the trees of queries, and the runs or names of tags that match one."""
 
 from __future__ import annotations
 
@@ -7,31 +7,17 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.errors import BadRequestError
-from tbcore.queries.syntax import (
-    And,
-    Attribute,
-    Comparison,
-    Expression,
-    Glob,
-    Has,
-    Live,
-    Newest,
-    Node,
-    Not,
-    Or,
-    QueryError,
-    Word,
-    ignoring_case,
-    read_number,
-)
 from tbcore.store.state import is_live
 
+DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
+"""A pattern for finite numbers."""
+_NUMBER = re.compile(rf"{DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
 _NAMES_OF_ONE_LIMIT = 50_000
 """Number of names for which the time limit of expressions is meant; more names have more time."""
 
@@ -48,6 +34,140 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+class Offer(NamedTuple):
+    """What may be meant in place of a part of a query."""
+
+    start: int
+    """The position of the part, in characters from 0."""
+    end: int
+    text: str
+    label: str = ""
+    """What a button for it says, if it does not say the text."""
+
+    def in_query(self, query: str) -> str:
+        """The query with this text in place of the part."""
+        return query[: self.start] + self.text + query[self.end :]
+
+
+class QueryError(BadRequestError):
+    """A text is not a valid query: `message` names the mistake, `at` is its 0-based position."""
+
+    def __init__(self, message: str, at: int, offer: Offer | None = None) -> None:
+        super().__init__(f"{message}, at character {at + 1}")
+        self.message = message
+        self.at = at
+        self.offer = offer
+
+
+class Attribute(NamedTuple):
+    """The left side of a comparison: a hyperparameter, a value of a tag, or one of FACTS."""
+
+    kind: Literal["hparam", "value", "fact"]
+    name: str
+    """The name of the hyperparameter, the tag, or one of FACTS."""
+    stat: str | None = None
+    """`last`, `min`, `max`, `at` or `change` for a value, else None."""
+    step: int | None = None
+    """The step for `at`, the number of steps for `change`, else None."""
+
+
+class Word(NamedTuple):
+    """Matches names that contain a text."""
+
+    text: str
+    """Lower-cased."""
+
+
+class Glob(NamedTuple):
+    """Matches whole names, or whole values of a hyperparameter."""
+
+    pattern: re.Pattern[str]
+    """For `fullmatch` with the lower-cased text; takes linear time."""
+
+
+class Expression(NamedTuple):
+    """Matches names in which a regular expression is found."""
+
+    pattern: str
+    at: int
+    """Its position in the query."""
+
+
+class Place(NamedTuple):
+    """Where a comparison or `has:` is in a query, in characters from 0."""
+
+    start: int
+    name_end: int
+    end: int
+
+
+class Comparison(NamedTuple):
+    """An attribute compared with a value."""
+
+    attribute: Attribute
+    operator: str
+    """One of `=`, `!=`, `<`, `<=`, `>`, `>=`."""
+    number: float | None
+    """The value, in seconds for durations. None if it is not a number, which only the values of
+    hyperparameters may be."""
+    text: str | Glob
+    """The value as a text, lower-cased."""
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """Of the attribute."""
+        return self.attribute.name
+
+
+class Has(NamedTuple):
+    """Matches runs that have a tag."""
+
+    tag: str | Glob | None
+    """Lower-cased; None matches runs with a scalar that is NaN or infinite."""
+    name: str
+    """The tag as it is written, without quotes."""
+    place: Place
+
+
+class Noted(NamedTuple):
+    """Matches runs by what users have noted about them."""
+
+    sign: str
+    """`#` for a label, `note:` for the text of a note, `is:` for `starred` or `archived`."""
+    text: str | Glob
+    """Lower-cased."""
+    at: int
+    """Its position in the query."""
+
+
+class Live(NamedTuple):
+    """Matches runs that are being written."""
+
+
+class Newest(NamedTuple):
+    """Matches the runs that started last, whatever else the query finds."""
+
+    limit: int
+    """Maximum number of runs."""
+
+
+class Not(NamedTuple):
+    part: Node
+
+
+class And(NamedTuple):
+    parts: tuple[Node, ...]
+    """If there are none, everything matches."""
+
+
+class Or(NamedTuple):
+    parts: tuple[Node, ...]
+
+
+Node = Word | Glob | Expression | Comparison | Has | Noted | Live | Newest | Not | And | Or
 
 
 class RunFacts(Protocol):
@@ -74,6 +194,9 @@ class RunFacts(Protocol):
     def has(self, tag: str | Glob) -> Sequence[bool]:
         """Whether each run has a tag whose lower-cased name equals `tag`, or matches the glob."""
         ...
+
+    def noted(self, term: Noted) -> Sequence[bool]:
+        """Whether a term finds each run. Raises QueryError if there are no notes."""
 
 
 def matching_runs(query: Node, facts: RunFacts) -> Mask:
@@ -119,6 +242,8 @@ class _Evaluation:
                 return self._matches(node)
             case Has(tag):
                 return _array(self._facts.is_nonfinite if tag is None else self._facts.has(tag))
+            case Noted():
+                return _array(self._facts.noted(node))
             case Live():
                 return _is_live(self._facts)
             case Newest(count):
@@ -241,3 +366,13 @@ def _is_newest(starts: Sequence[float | None], count: int) -> Mask:
 
 def _array(values: Sequence[bool]) -> Mask:
     return np.array(values, np.bool_)
+
+
+def read_number(text: str) -> float | None:
+    """The number in a text such as `1`, `.9`, `1e-3`, `inf` or `nan`; None for any other text."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def ignoring_case(pattern: str) -> str:
+    """The regular expression, made to ignore case as the page does."""
+    return pattern if pattern.startswith("(?i)") else f"(?i){pattern}"

@@ -11,8 +11,17 @@ from difflib import SequenceMatcher
 
 from tbcore.queries import format_name, in_quotes
 from tbcore.queries.attributes import RunColumns, Unknown
-from tbcore.queries.evaluation import compare_hparam, comparisons, text_of
-from tbcore.queries.syntax import FACTS, Attribute, Comparison, Has, Node, Offer
+from tbcore.queries.evaluation import (
+    Attribute,
+    Comparison,
+    Has,
+    Node,
+    Offer,
+    compare_hparam,
+    comparisons,
+    text_of,
+)
+from tbcore.queries.syntax import FACTS
 
 Note = tuple[str, list[Offer]]
 """A note, "" for none, and offers, the most likely first."""

@@ -10,9 +10,29 @@ character in quotes, of `at( )` and of `change( )` replaced by `"`. Positions in
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, NoReturn
+from typing import NoReturn
 
-from tbcore.errors import BadRequestError
+from tbcore.queries.evaluation import (
+    DECIMAL,
+    And,
+    Attribute,
+    Comparison,
+    Expression,
+    Glob,
+    Has,
+    Live,
+    Newest,
+    Node,
+    Not,
+    Noted,
+    Offer,
+    Or,
+    Place,
+    QueryError,
+    Word,
+    ignoring_case,
+    read_number,
+)
 
 MAX_QUERY_CHARACTERS = 500
 """Maximum number of characters of a query."""
@@ -37,133 +57,9 @@ _OPERAND = rf'[^{_BLANK}|()"=<>!]+'
 """A name or value next to an operator with blanks around it."""
 _EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*+")
 """The part of a regular expression before the next blank or parenthesis."""
-_DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
-_NUMBER = re.compile(rf"{_DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
-_DURATION = re.compile(rf"({_DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
+_DURATION = re.compile(rf"({DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
+_NOTED = re.compile("is:|note:|#", re.IGNORECASE)
 _GLOB_TOKEN = re.compile(rf'{_MASKED.pattern}|\*+|\?|[^*?"]+|"')
-
-
-class Offer(NamedTuple):
-    """What may be meant in place of a part of a query."""
-
-    start: int
-    """The position of the part, in characters from 0."""
-    end: int
-    text: str
-    label: str = ""
-    """What a button for it says, if it does not say the text."""
-
-    def in_query(self, query: str) -> str:
-        """The query with this text in place of the part."""
-        return query[: self.start] + self.text + query[self.end :]
-
-
-class QueryError(BadRequestError):
-    """A text is not a valid query: `message` names the mistake, `at` is its 0-based position."""
-
-    def __init__(self, message: str, at: int, offer: Offer | None = None) -> None:
-        super().__init__(f"{message}, at character {at + 1}")
-        self.message = message
-        self.at = at
-        self.offer = offer
-
-
-class Attribute(NamedTuple):
-    """The left side of a comparison: a hyperparameter, a value of a tag, or one of FACTS."""
-
-    kind: Literal["hparam", "value", "fact"]
-    name: str
-    """The name of the hyperparameter, the tag, or one of FACTS."""
-    stat: str | None = None
-    """`last`, `min`, `max`, `at` or `change` for a value, else None."""
-    step: int | None = None
-    """The step for `at`, the number of steps for `change`, else None."""
-
-
-class Word(NamedTuple):
-    """Matches names that contain a text."""
-
-    text: str
-    """Lower-cased."""
-
-
-class Glob(NamedTuple):
-    """Matches whole names, or whole values of a hyperparameter."""
-
-    pattern: re.Pattern[str]
-    """For `fullmatch` with the lower-cased text; takes linear time."""
-
-
-class Expression(NamedTuple):
-    """Matches names in which a regular expression is found."""
-
-    pattern: str
-    at: int
-    """Its position in the query."""
-
-
-class Place(NamedTuple):
-    """Where a comparison or `has:` is in a query, in characters from 0."""
-
-    start: int
-    name_end: int
-    end: int
-
-
-class Comparison(NamedTuple):
-    """An attribute compared with a value."""
-
-    attribute: Attribute
-    operator: str
-    """One of `=`, `!=`, `<`, `<=`, `>`, `>=`."""
-    number: float | None
-    """The value, in seconds for durations. None if it is not a number, which only the values of
-    hyperparameters may be."""
-    text: str | Glob
-    """The value as a text, lower-cased."""
-    place: Place
-
-    @property
-    def name(self) -> str:
-        """Of the attribute."""
-        return self.attribute.name
-
-
-class Has(NamedTuple):
-    """Matches runs that have a tag."""
-
-    tag: str | Glob | None
-    """Lower-cased; None matches runs with a scalar that is NaN or infinite."""
-    name: str
-    """The tag as it is written, without quotes."""
-    place: Place
-
-
-class Live(NamedTuple):
-    """Matches runs that are being written."""
-
-
-class Newest(NamedTuple):
-    """Matches the runs that started last, whatever else the query finds."""
-
-    limit: int
-    """Maximum number of runs."""
-
-
-class Not(NamedTuple):
-    part: Node
-
-
-class And(NamedTuple):
-    parts: tuple[Node, ...]
-    """If there are none, everything matches."""
-
-
-class Or(NamedTuple):
-    parts: tuple[Node, ...]
-
-
-Node = Word | Glob | Expression | Comparison | Has | Live | Newest | Not | And | Or
 
 
 def parse(text: str) -> Node:
@@ -208,11 +104,6 @@ def name_or_glob(text: str) -> str | Glob:
     inner = "".join(f"(?>.*?{part})" for part in middle)
     pattern = f"{first}{inner}.*{last}" if len(parts) > 1 else last
     return Glob(re.compile(pattern, re.DOTALL))
-
-
-def read_number(text: str) -> float | None:
-    """The number in a text such as `1`, `.9`, `1e-3`, `inf` or `nan`; None for any other text."""
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 class _Parser:
@@ -284,6 +175,8 @@ class _Parser:
             return _comparison(chunk, operator, start, self._text)
         if mask[:4].lower() == "has:":
             return _has(chunk[4:], start)
+        if sign := _NOTED.match(mask):
+            return _noted(sign[0].lower(), chunk[sign.end() :], start)
         if mask[:7].lower() == "newest:":
             return _newest(chunk[7:], start + 7)
         if mask.lower() in ("live", "quiet"):
@@ -337,11 +230,6 @@ class _Parser:
         rest = self._text[self.at :]
         self.at += len(rest) - len(rest.lstrip(_BLANK))
         return self._text[self.at : self.at + 1]
-
-
-def ignoring_case(pattern: str) -> str:
-    """The regular expression, made to ignore case as the page does."""
-    return pattern if pattern.startswith("(?i)") else f"(?i){pattern}"
 
 
 def _comparison(chunk: str, found: re.Match[str], start: int, query: str) -> Comparison:
@@ -411,6 +299,15 @@ def _has(text: str, start: int) -> Has:
     end = start + len("has:") + len(text)
     tag = None if text.lower() == "nan" else name_or_glob(text)
     return Has(tag, _unquoted(text), Place(start, end, end))
+
+
+def _noted(sign: str, text: str, at: int) -> Noted:
+    """The node for `is:`, `note:` or `#`, and the text after it."""
+    if sign == "is:" and text.lower() not in ("starred", "archived"):
+        raise QueryError("expected starred or archived after is:", at + len(sign))
+    if not _unquoted(text):
+        raise QueryError(f"nothing after {sign}", at)
+    return Noted(sign, name_or_glob(text), at)
 
 
 def _newest(text: str, at: int) -> Newest:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import tbcore
 from tbcore.http import error_response, json_response
-from tbcore.http.parameters import query_of
+from tbcore.http.parameters import BODY_KEY, query_of
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load, mount_all
 from tbcore.plugins.settings import check_settings
@@ -39,6 +39,7 @@ from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
 from tbcore.server.plugin_status import Activity, ServedPlugin
 from tbcore.server.pool import ThreadPool
+from tbcore.server.request_body import read_body
 from tbcore.server.run_attributes import RunAttributesRoute
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
@@ -53,6 +54,8 @@ DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/run
 """The core's addresses with logged data. A request for them wakes a loader that is idle. Probes
 and monitors request the others."""
 
+_Respond = Callable[[Request], Response]
+_BodyRoute = tuple[_Respond, set[str]]
 DataHandler = Callable[[Request], Awaitable[Any]]
 """Returns the data that one of the core's addresses sends as JSON."""
 
@@ -88,9 +91,18 @@ class App:
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
-        self._run_attributes = RunAttributesRoute(
-            multiplexer, config.tuning.request_timeout_seconds
-        )
+        self._body_routes: dict[str, _BodyRoute] = {
+            "/data/run_attributes": (RunAttributesRoute(multiplexer).respond, {"POST"})
+        }
+        """Routes whose requests may have a body, with their methods."""
+        if config.dev:
+            self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
+        if notes := multiplexer._notes:
+            respond = partial(notes.respond, config=config, multiplexer=multiplexer)
+            self._body_routes["/data/notes"] = respond, {*SAFE_METHODS, "POST"}
+            notes.watch(self._updates.wake)
+        # A pool of its own, since it may take seconds to find the minima of many long series.
+        self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
         self._served = self._build_served(mounted, disabled_plugins, {})
@@ -206,11 +218,9 @@ class App:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data_handlers[path](Request(scope)))
-        if path == "/data/run_attributes":
+        if path in self._body_routes:
             self._multiplexer._note_request()
-            return self._run_attributes
-        if path == "/data/page_errors" and self._config.dev:
-            return partial(log_page_error, self._config.tuning.request_timeout_seconds)
+            return partial(self._respond_to_body, *self._body_routes[path])
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             plugin = served.plugins.get(name)
@@ -255,6 +265,20 @@ class App:
             location = "../" if scope["path"].endswith("/") else "./"
             return Response(status_code=302, headers={"location": location})
         return await self._static(served, path, Request(scope))
+
+    async def _respond_to_body(
+        self, respond: _Respond, methods: set[str], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Reads the body of a request, and sends what `respond` returns in a thread."""
+        if scope["method"] not in methods:
+            await method_not_allowed(scope, methods)(scope, receive, send)
+            return
+        body = await read_body(scope, receive, self.tuning.request_timeout_seconds)
+        if isinstance(body, bytes):
+            scope[BODY_KEY] = body
+            body = await self._body_pool.run(respond, Request(scope))
+        if body is not None:
+            await body(scope, receive, send)
 
     def _legacy_response_to(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
         """The response of the first plugin whose `LegacyApi` has the address; None without one."""

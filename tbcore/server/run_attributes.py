@@ -13,24 +13,14 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from tbcore.errors import BadRequestError, TbcoreError
 from tbcore.http import error_response, json_response
-from tbcore.http.parameters import BODY_KEY, json_body, string_in, strings_in
+from tbcore.http.parameters import json_body, string_in, strings_in
 from tbcore.queries.attributes import Names, RunAttributes, RunColumns
-from tbcore.queries.evaluation import fact_of, matching_runs
+from tbcore.queries.evaluation import Attribute, Offer, QueryError, fact_of, matching_runs
 from tbcore.queries.offers import format_attribute, note_on
-from tbcore.queries.syntax import (
-    Attribute,
-    Offer,
-    QueryError,
-    parse,
-    parse_attribute,
-)
-from tbcore.server.guard import method_not_allowed
-from tbcore.server.pool import ThreadPool
-from tbcore.server.request_body import read_body
+from tbcore.queries.syntax import parse, parse_attribute
 from tbcore.store.multiplexer import Multiplexer
 
 MAX_COLUMNS = 100
@@ -38,30 +28,15 @@ MAX_COLUMNS = 100
 
 
 class RunAttributesRoute:
-    """The response of `data/run_attributes`, as an ASGI application for its requests."""
+    """The responses of `data/run_attributes`."""
 
-    def __init__(self, multiplexer: Multiplexer, timeout_seconds: float) -> None:
-        """The body of a request must arrive within `timeout_seconds`."""
+    def __init__(self, multiplexer: Multiplexer) -> None:
         self._attributes = RunAttributes(multiplexer)
-        self._pool = ThreadPool("attributes", max_threads=2)
-        """A pool of its own, since it may take seconds to find the minima of many long series."""
-        self._timeout_seconds = timeout_seconds
         self._instance = secrets.token_hex(4)
         """Part of the generations in responses: a generation of another server is not valid."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            response: Response | None = method_not_allowed(scope, {"POST"})
-        else:
-            body = await read_body(scope, receive, self._timeout_seconds)
-            response = None if isinstance(body, bytes) else body
-            if isinstance(body, bytes):
-                scope[BODY_KEY] = body
-                response = await self._pool.run(self._response_to, Request(scope))
-        if response is not None:
-            await response(scope, receive, send)
-
-    def _response_to(self, request: Request) -> Response:
+    def respond(self, request: Request) -> Response:
+        """The response to a request whose body has been read."""
         try:
             return json_response(self._answer(json_body(request)))
         except TbcoreError as error:

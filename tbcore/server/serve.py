@@ -22,7 +22,7 @@ from tbcore import __version__
 from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, local_directory
-from tbcore.extensions import INDEX, guarded, loaded
+from tbcore.extensions import INDEX, NOTES, available, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
 from tbcore.server.launchers import call, launches
 from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
@@ -36,6 +36,7 @@ from tbcore.server.report import (
 )
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.notes import Notes, open_notes
 
 if TYPE_CHECKING:
     from tbcore.plugins.types import Plugins
@@ -226,6 +227,8 @@ def _run_server(
             )
         begun, frames = [], []
     config = replace(config, embed_in=(*config.embed_in, *frames))
+    _open_notes(options.specs, multiplexer)
+    config = replace(config, write_token=_write_token(config, listening, multiplexer._notes))
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
@@ -318,6 +321,27 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     import secrets
 
     return secrets.token_urlsafe(24)
+
+
+def _open_notes(specs: Sequence[LogdirSpec], multiplexer: Multiplexer) -> None:
+    """Sets the notes on the runs, if an extension keeps any. A failure is logged."""
+    try:
+        if available(NOTES):
+            multiplexer._notes = open_notes(specs)
+    except (TbcoreError, OSError) as error:
+        logger.warning("there are no notes: %s", error)
+
+
+def _write_token(config: Config, listening: Listening, notes: Notes | None) -> str | None:
+    """See `Config.write_token`."""
+    # Who sees the page in a frame of another page cannot see what a click does.
+    if notes is None or config.embed_in:
+        return None
+    if config.token or config.has_secret_prefix or listening.path is not None:
+        return ""
+    import secrets
+
+    return secrets.token_urlsafe(24) if listening.is_loopback else None
 
 
 def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:

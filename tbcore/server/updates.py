@@ -36,16 +36,18 @@ class Updates:
         self._is_closed = False
         self._num_reloads = 0
         """Number of calls of `plugins_changed`. Pages request the plugins again when it changes."""
-        multiplexer._subscribe(self._wake)
+        multiplexer._subscribe(self.wake)
 
     def status(self) -> dict[str, Any]:
         """The progress of loading, and the generations of the data, as data for JSON."""
+        notes = self._multiplexer._notes
         return {
             "instance": self._instance,
             # Read before the rest of the status, which is then at least as new.
             "generation": self._multiplexer.generation,
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
+            **({"notes_generation": notes.generation} if notes else {}),
             **{f"{name}.notice": data for name, data in self._multiplexer._notices.items()},
             **vars(status := self._multiplexer._status),
             "other_files": [files._asdict() for files in status.other_files],
@@ -100,7 +102,7 @@ class Updates:
     def plugins_changed(self) -> None:
         """Makes open pages request the list of plugins again. May be called in any thread."""
         self._num_reloads += 1
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         """Ends all streams, including those that start later. May be called in a signal handler."""
@@ -109,7 +111,7 @@ class Updates:
         for stream in list(self._streams):
             stream.call(stream.end)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Wakes all streams, which send the status if it has changed. Called in any thread."""
         for stream in list(self._streams):
             stream.call(stream.woken.set)

@@ -20,6 +20,7 @@ from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claim, Claims, matches
 from tbcore.store.items import Item, decode_items, items_at
+from tbcore.store.notes import Notes
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     ItemSeries,
@@ -72,6 +73,8 @@ class Multiplexer:
         self._status = LoadStatus()
         """The loader's progress."""
         self._subscribers: dict[object, Callable[[], None]] = {}
+        self._notes: Notes | None = None
+        """The notes on the runs; None if there are none. Set by the server."""
         self._num_viewers = 0
         """Number of streams of updates to visible pages. Set by the server."""
         self._last_request_at = -math.inf

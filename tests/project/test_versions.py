@@ -98,7 +98,10 @@ def test_each_distribution_has_the_licence(folder: Path) -> None:
 
 def test_the_extra_all_has_every_plugin_logs_and_notebooks() -> None:
     """`tbcore-server[all]` installs all plugins, and what users need beside the server."""
-    folders = [*PLUGINS, *(REPOSITORY / "extensions" / name for name in ("logs", "jupyter"))]
+    folders = [
+        *PLUGINS,
+        *(REPOSITORY / "extensions" / name for name in ("logs", "notes", "jupyter")),
+    ]
     wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in folders]
     assert sorted(CORE["optional-dependencies"]["all"]) == sorted(wanted)
 

@@ -19,22 +19,23 @@ from hypothesis import strategies as st
 from machine import node_command
 
 import tbcore
-from tbcore.queries.evaluation import HParam, Point, matching_runs
-from tbcore.queries.offers import format_attribute
-from tbcore.queries.syntax import (
+from tbcore.queries.evaluation import (
     And,
     Attribute,
     Comparison,
     Expression,
     Glob,
+    HParam,
     Node,
     Not,
     Or,
+    Point,
     QueryError,
     Word,
-    parse,
-    parse_attribute,
+    matching_runs,
 )
+from tbcore.queries.offers import format_attribute
+from tbcore.queries.syntax import parse, parse_attribute
 from tbcore_testing.demo import write_demo
 
 TABLE = json.loads((Path(__file__).parents[1] / "queries.json").read_text(encoding="utf-8"))

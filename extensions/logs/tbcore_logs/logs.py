@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.engine import (
+    Notes,
     RunColumns,
     close_matches,
     one_line,
@@ -25,6 +26,7 @@ from tbcore.engine import (
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.groups import group_runs, statistics_of
+from tbcore_logs.noted import notes_of
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.series import Point, ScalarSeries
@@ -127,7 +129,9 @@ class Logs(Mapping[str, Run]):
     def attributes(self) -> RunColumns:
         """Hyperparameters and values of all runs as columns. Reads all runs."""
         everything = load(map(self._run, self._reader.names()), self._reader)
-        return RunColumns.of(multiplexer_of(everything))
+        multiplexer = multiplexer_of(everything)
+        multiplexer.notes = notes_of(self._reader)
+        return RunColumns.of(multiplexer)
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -141,6 +145,15 @@ class Logs(Mapping[str, Run]):
         Times are in seconds since the epoch. Reads no files.
         """
         return self._reader.modified
+
+    @property
+    def notes(self) -> Notes:
+        """What users have noted about the runs, for several at once; see `Run.note` and others.
+
+        `logs.notes.change(["a", "b"], {"starred": True})`, `logs.notes.values("a")`. Raises
+        OptionError without tbcore-notes, or if runs of several directories may have one name.
+        """
+        return self._reader.notes
 
     @property
     def problems(self) -> list[str]:

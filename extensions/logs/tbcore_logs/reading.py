@@ -16,7 +16,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from tbcore.engine import (
     ExtensionError,
     Logdir,
     LogdirSpec,
+    Notes,
     OptionError,
     RunView,
     Scan,
@@ -37,6 +38,7 @@ from tbcore.engine import (
     is_uri,
     loaded,
     one_line,
+    open_notes,
 )
 
 logger = logging.getLogger("tbcore.logs")
@@ -73,8 +75,16 @@ class _Problems:
     opened: tuple[Paths, bool]
     """What `reader_of` was called with: the paths, and `purge_orphaned_data`."""
 
+    specs: Sequence[LogdirSpec] = ()
+    """The directories that notes are about; none for single files, and for an index."""
+
     def __init__(self) -> None:
         self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
+
+    @cached_property
+    def notes(self) -> Notes:
+        """What users have noted about the runs; raises the errors of `open_notes`."""
+        return open_notes(self.specs)
 
     def report(self, *lines: str) -> None:
         """Adds lines to the problems, and logs them, except lines that are there already."""
@@ -97,6 +107,8 @@ class LazyReader(_Problems):
         self.directories = [spec.path for spec in specs]
         """The directories that contain all files."""
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
+        if not self._files:
+            self.specs = specs
         self._logdir = Logdir(specs)
         self._reader = BatchReader(**options)
         self._lock = threading.RLock()
@@ -221,6 +233,10 @@ class LazyReader(_Problems):
         Times are in seconds since the epoch.
         """
         return {name: run.modified for name, run in self._runs.items()}
+
+    def files(self, name: str) -> list[str]:
+        """The paths of a run's event files, as of the last scan."""
+        return [file.path for file in self._runs[name].files]
 
     def _scanned(self) -> Scan:
         scan = self._logdir.scan()

@@ -20,6 +20,7 @@ from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
+from tbcore_logs.noted import NotedField
 from tbcore_logs.reading import ROOT, Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
@@ -93,6 +94,17 @@ class Run:
     def is_read(self) -> bool:
         """Whether the run's files have been read."""
         return self._snapshot is not None
+
+    # -- notes ---------------------------------------------------------------------------------
+
+    starred = NotedField(False, "Whether a user has starred the run. May be set, like all notes.")
+    archived = NotedField(False, "Whether a user has archived the run.")
+    display_name = NotedField(
+        "", "A name for charts and tables; `name` stays that of the directory."
+    )
+    labels = NotedField[tuple[str, ...]]((), "The labels, which `#LABEL` finds in queries.")
+    note = NotedField("", "A text, as Markdown.")
+    color = NotedField("", "A colour such as `#2a78d6`.")
 
     # -- scalars -------------------------------------------------------------------------------
 

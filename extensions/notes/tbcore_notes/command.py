@@ -1,0 +1,83 @@
+"""List, change and share notes on runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore.engine import Command, CommandGroup
+from tbcore_logs.commands import offers
+from tbcore_logs.commands.options import LogCommand, form_options, selects_runs
+
+if TYPE_CHECKING:
+    from tbcore_logs.printing.access import LogSelection
+
+
+@click.group(cls=CommandGroup, short_help=__doc__, invoke_without_command=True)
+@click.pass_context
+def notes(context: click.Context) -> int:
+    """List, change and share notes on runs, such as stars and labels.
+
+    They are kept in your data directory, $XDG_DATA_HOME or ~/.local/share, not in LOGDIR.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        return 2
+    return 0
+
+
+@notes.command("list", cls=LogCommand, short_help="List the notes on runs.")
+@selects_runs
+@form_options
+def list_(*, selection: LogSelection, **options: Any) -> int:
+    """List the notes on runs below LOGDIR, and who wrote what was written last.
+
+    LOGDIR is a directory; the default is $TBCORE_LOGDIR, or this directory. Notes on runs that are
+    gone are listed, too, unless --runs or --where selects runs. The exit status is 1 without notes.
+    """
+    from tbcore_notes.printing import list_notes
+
+    return list_notes(selection, **options)
+
+
+def _value(
+    option: str, field: str, text: str, **kind: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The option that sets a field."""
+    return click.option(option, field, default=None, help=text, **kind)
+
+
+@notes.command("set", cls=LogCommand, short_help="Change the notes on runs.")
+@click.argument("logdir", type=click.Path())
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@_value("--star/--no_star", "starred", "Star the runs, or not.")
+@_value("--archive/--no_archive", "archived", "Put the runs away, or take them back.")
+@_value("--name", "display_name", 'A name for charts and tables; "" for none.', metavar="TEXT")
+@_value("--note", "note", 'A text, as Markdown; "" for none, - for stdin.', metavar="TEXT")
+@_value("--color", "color", 'A colour such as #2a78d6; "" for none.', metavar="COLOR")
+@click.option("--label", "added", metavar="LABEL", multiple=True, help="Add a label. Repeatable.")
+@click.option(
+    "--no_label", "removed", metavar="LABEL", multiple=True, help="Remove a label. Repeatable."
+)
+def set_(*, logdir: str, runs: tuple[str, ...], **changes: Any) -> int:
+    """Change the notes on runs below LOGDIR. RUN is a name as `tbcore ls LOGDIR` prints it.
+
+    For example: tbcore notes set runs sweep/a sweep/b --star --label paper --note 'best so far'
+    """
+    from tbcore_notes.printing import set_notes
+
+    return set_notes(logdir, runs, **changes)
+
+
+@notes.command(cls=Command, short_help="Copy your notes to LOGDIR, for others.")
+@click.argument("logdir", required=False, type=click.Path())
+def share(*, logdir: str | None) -> int:
+    """Copy your notes on runs below LOGDIR to LOGDIR/.tbcore/notes, where others find them.
+
+    Your own notes stay where they are. Run it again to share what you have noted since.
+    """
+    from tbcore_notes.printing import share_notes
+
+    return share_notes(logdir or offers.default_logdir())

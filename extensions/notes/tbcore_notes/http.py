@@ -1,0 +1,131 @@
+"""`data/notes`: the notes as JSON, and changes of notes, from those who may make them.
+
+A page of any web site can make its reader's browser send requests to this machine, and every user
+of this machine can. So a change needs a secret: the server's token or secret path, a unix socket,
+which no other user can open, or else the write token that the server printed. Besides, a request of
+a browser must come from a page of this server itself, not of another port or site, and a server
+that other pages may show in a frame takes no changes: there, a click can be somebody else's idea.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tbcore import BadRequestError, Multiplexer, TbcoreError
+from tbcore.engine import Config, close_matches
+from tbcore.http import error_response, json_body, json_response, optional, strings_in
+from tbcore_notes.records import FIELDS
+
+if TYPE_CHECKING:
+    from tbcore_notes.notes import RunNotes
+
+TOKEN_HEADER = "x-tbcore-write-token"
+_INSTANCE = secrets.token_hex(4)
+"""Part of the generations in responses: one of another server process is not valid."""
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""Values of `Config.host` of servers that only this machine can reach."""
+
+
+def respond(
+    notes: RunNotes, request: Request, config: Config, multiplexer: Multiplexer
+) -> Response:
+    """The response to a request for `data/notes`."""
+    try:
+        if request.method == "POST":
+            if refusal := _refusal(request, config, with_token=True):
+                return error_response(403, refusal)
+            _change(notes, json_body(request), config, multiplexer)
+        return json_response(_answer(notes, request, config))
+    except TbcoreError as error:
+        return error_response(error.status, str(error))
+
+
+def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]:
+    """All notes, or with `since=GENERATION`, those on runs that have changed after it."""
+    # Read before the notes, which are then at least as new.
+    generation = notes.generation
+    instance, _, number = (optional(request, "since") or "").partition("-")
+    is_delta = instance == _INSTANCE and number.isdecimal() and len(number) < 20
+    since = int(number) if is_delta else -1
+    runs: dict[str, Any] = {}
+    for run, records, changed in notes.all():
+        if changed > since:
+            runs[run] = {
+                field: {"value": r.value, "time": r.time / 1e6, "by": r.by, "is_own": r.is_own}
+                for field, r in records.items()
+            }
+            own, last = notes.archived(run)
+            if last is not None and not last.is_own:
+                # What this user has put away stays so for this user.
+                runs[run]["archived"]["own_value"] = None if own is None else own.value
+    return {
+        "generation": f"{_INSTANCE}-{generation}",
+        "is_delta": is_delta,
+        "read_only": _refusal(request, config, with_token=False),
+        "needs_token": bool(config.write_token),
+        "problems": notes.problems,
+        "runs": runs,
+    }
+
+
+def _change(
+    notes: RunNotes, body: Mapping[str, Any], config: Config, multiplexer: Multiplexer
+) -> None:
+    """Changes the fields `set` of the `runs` in a body. Raises TbcoreError."""
+    names, values = strings_in(body, "runs"), body.get("set")
+    if not isinstance(values, dict) or not values:
+        raise BadRequestError(f'"set" must be an object with some of {", ".join(FIELDS)}')
+    known = multiplexer.runs()
+    for name in set(names).difference(known):
+        raise BadRequestError(f"no run {name!r}{close_matches(name, known)}")
+    notes.change(names, values, is_own=config.host in _LOCAL_HOSTS)
+
+
+def _refusal(request: Request, config: Config, *, with_token: bool) -> str | None:
+    """Why a request may not change notes; None if it may. `with_token` also checks its token."""
+    if config.embed_in:
+        return "pages of other origins may show this server in a frame, so it takes no notes"
+    if config.write_token is None:
+        return "this server takes no notes, since it has no token and no secret path"
+    if request.method == "POST" and not _is_of_this_server(request, config):
+        return "only pages of this server itself may change notes"
+    if not (with_token and config.write_token):
+        return None
+    given = request.headers.getlist(TOKEN_HEADER)
+    if len(given) == 1 and _equals(given[0], config.write_token):
+        return None
+    return (
+        "to change notes, open the address that tbcore printed at its start, or use `tbcore notes`"
+    )
+
+
+def _is_of_this_server(request: Request, config: Config) -> bool:
+    """Whether a request comes from a page of the server's own origin, or from no page.
+
+    A name of `--allowed_host` stands for itself, not for all of its ports.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return False  # A form can send other types without a browser's question.
+    sites = [site.lower() for site in request.headers.getlist("sec-fetch-site")]
+    if sites:
+        return sites == ["same-origin"]
+    own = {request.headers.get("host", "").lower(), *(h.lower() for h in config.allowed_hosts)}
+    origins = request.headers.getlist("origin")
+    return all(_host_of(origin) in own - {"*"} for origin in origins)
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and the port of an Origin header; None for any other value, such as `null`."""
+    scheme, separator, host = origin.lower().partition("://")
+    return host if separator and scheme in ("http", "https") else None
+
+
+def _equals(given: str, secret: str) -> bool:
+    """Compares in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())

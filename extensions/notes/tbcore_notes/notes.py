@@ -1,0 +1,176 @@
+"""RunNotes: the notes on the runs of one or several log directories, for queries and programs."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tbcore import Multiplexer
+from tbcore.engine import LogdirSpec, OptionError
+from tbcore_notes.records import Record, Value
+from tbcore_notes.store import RunRecords, Store, value_of
+
+logger = logging.getLogger("tbcore.notes")
+
+_WATCH_SECONDS = 1.0
+"""Pause between two looks for what other processes have written."""
+_PAUSE_FACTOR = 300
+"""A pause is at least this many times as long as the look before it."""
+
+
+class RunNotes:
+    """The notes on the runs of log directories. Its methods may be called on any thread.
+
+        notes = RunNotes([LogdirSpec(None, "runs")])
+        notes.change(["sweep/a"], {"starred": True})
+        notes.values("sweep/a")["starred"]     # True
+
+    Implements `tbcore.store.notes.Notes`.
+    """
+
+    def __init__(self, specs: Sequence[LogdirSpec]) -> None:
+        """Raises OptionError unless there is one directory, or each has a name of its own: only
+        then the name of a run says in which of them it is."""
+        names = [spec.name for spec in specs]
+        if not specs or (len(specs) > 1 and (None in names or len(set(names)) < len(names))):
+            raise OptionError(
+                "notes are kept for one log directory, or for several with a name each, "
+                "as with --logdir_spec NAME:PATH,NAME:PATH"
+            )
+        self._stores = [(f"{name}/" if name else "", Store(path)) for name, path in specs]
+        self._reported: set[str] = set()
+        self._lock = threading.Lock()
+        """Held while one thread looks for changes."""
+        self._changed: Callable[[], object] = lambda: None
+        self.refresh()
+
+    @property
+    def generation(self) -> int:
+        """Rises with each change that `refresh` or `change` has seen."""
+        return sum(store.generation for _, store in self._stores)
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, one line each."""
+        return [line for _, store in self._stores for line in store.problems]
+
+    def refresh(self) -> None:
+        """Reads what other processes have written; logs each new problem as a warning."""
+        before = self.generation
+        with self._lock:
+            for _, store in self._stores:
+                store.refresh()
+            for line in self.problems:
+                if line not in self._reported:
+                    self._reported.add(line)
+                    logger.warning("notes: %s", line)
+        if self.generation != before:
+            self._changed()
+
+    def records(self, run: str) -> RunRecords:
+        """The records of the fields that were noted about a run, by field."""
+        store, name = self._place_of(run)
+        return {} if store is None else store.runs.get(name, {})
+
+    def values(self, run: str) -> dict[str, Value]:
+        """The values of the fields that were noted about a run."""
+        return {field: record.value for field, record in self.records(run).items()}
+
+    def archived(self, run: str) -> tuple[Record | None, Record | None]:
+        """Two records of whether a run is archived: this user's own last one, and the last one."""
+        store, name = self._place_of(run)
+        if store is None:
+            return None, None
+        return store.archived.get(name), store.runs.get(name, {}).get("archived")
+
+    def all(self) -> Iterator[tuple[str, RunRecords, int]]:
+        """Each run with notes, also if it is gone, its records by field, and the generation in
+        which they changed."""
+        for prefix, store in self._stores:
+            others = self.generation - store.generation
+            for run, records in list(store.runs.items()):
+                yield prefix + run, records, store.generations.get(run, 0) + others
+
+    def change(
+        self, runs: Iterable[str], values: Mapping[str, Any], *, is_own: bool = True
+    ) -> None:
+        """Notes values of fields about runs. They are on the disk when this returns.
+
+        `is_own` is whether this user does it, and nobody through a server for other machines.
+        Raises BadRequestError for a value that is not valid, and NotesError if it cannot be kept.
+        """
+        by_store: dict[int, list[str]] = {}
+        places = [self._place_of(run) for run in runs]
+        for store, name in places:
+            if store is None:
+                raise OptionError(f"the run {name!r} is in none of the log directories")
+            by_store.setdefault(id(store), []).append(name)
+        before = self.generation
+        for _, store in self._stores:
+            store.change(by_store.get(id(store), ()), values, is_own=is_own)
+        if self.generation != before:
+            self._changed()
+
+    def share(self) -> list[tuple[str, int]]:
+        """Copies this user's notes to the log directories; see `Store.share`."""
+        return [store.share() for _, store in self._stores]
+
+    # -- for the core --------------------------------------------------------------------------
+
+    def found(self, sign: str, text: str | re.Pattern[str]) -> Collection[str]:
+        """See `tbcore.store.notes.Notes`."""
+        self.refresh()
+
+        def is_found(records: RunRecords) -> bool:
+            if sign == "is:":
+                return value_of(records, str(text)) is True
+            field = "labels" if sign == "#" else "note"
+            value = value_of(records, field)
+            texts = value if isinstance(value, list) else [str(value)]
+            if isinstance(text, re.Pattern):
+                return any(text.fullmatch(each.lower()) for each in texts if each)
+            if sign == "#":
+                return any(each.lower() == text for each in texts)
+            return text in texts[0].lower()
+
+        return {run for run, records, _ in self.all() if is_found(records)}
+
+    def watch(self, changed: Callable[[], object]) -> None:
+        """See `tbcore.store.notes.Notes`."""
+        self._changed = changed
+        # The thread ends when nothing else uses the notes.
+        threading.Thread(
+            target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
+        ).start()
+
+    def respond(self, request: Any, config: Any, multiplexer: Multiplexer) -> Any:
+        """See `tbcore.store.notes.Notes`."""
+        from tbcore_notes.http import respond
+
+        return respond(self, request, config, multiplexer)
+
+    # -- private -------------------------------------------------------------------------------
+
+    def _place_of(self, run: str) -> tuple[Store | None, str]:
+        """The store with the notes on a run, and the name that the run has there."""
+        for prefix, store in self._stores:
+            if run.startswith(prefix):
+                return store, run[len(prefix) :]
+        return None, run
+
+
+def _watch(ref: weakref.ref[RunNotes]) -> None:
+    """Looks for changes by other processes as long as there are the notes."""
+    while (notes := ref()) is not None:
+        began_at = time.perf_counter()
+        try:
+            notes.refresh()
+        except Exception:
+            logger.exception("notes cannot be read")
+        del notes
+        time.sleep(max(_WATCH_SECONDS, _PAUSE_FACTOR * (time.perf_counter() - began_at)))

@@ -1,0 +1,104 @@
+"""What `tbcore notes` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import click
+
+from tbcore import BadRequestError
+from tbcore.engine import LogdirSpec, did_you_mean, is_uri, plural
+from tbcore_logs.printing.access import LogSelection, opened
+from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
+from tbcore_notes.notes import RunNotes
+from tbcore_notes.records import FIELDS
+
+_COLUMNS = (
+    PrintedColumn("run", is_name=True),
+    # On a terminal, a word says more than `true` and `false` in two columns.
+    PrintedColumn("starred", short=lambda is_so: "starred" * is_so),
+    PrintedColumn("archived", short=lambda is_so: "archived" * is_so),
+    PrintedColumn("labels"),
+    PrintedColumn("color"),
+    PrintedColumn("display_name", "name", is_text=True),
+    PrintedColumn("note", is_text=True),
+    PrintedColumn("time", "age", short_age),
+    PrintedColumn("by"),
+)
+
+
+def list_notes(selection: LogSelection, *, form: Form | None) -> int:
+    """Prints a line for each run with notes; returns the exit status."""
+    logs = opened(selection.logdir)
+    notes = cast(RunNotes, logs.notes)
+    is_selected = selection.runs is not None or selection.where is not None
+    names = selection.names(logs) if is_selected else [run for run, *_ in notes.all()]
+    as_texts = form != "json"
+    rows = []
+    for name in names:
+        records = notes.records(name)
+        values = {field: records[field].value for field in FIELDS if field in records}
+        if not any(values.values()):
+            continue
+        last = max(record for field, record in records.items())
+        labels = values.get("labels", [])
+        rows.append([
+            name,
+            *(values.get(field, False) for field in ("starred", "archived")),
+            " ".join(labels) if as_texts and isinstance(labels, list) else labels,
+            *(values.get(field, "") for field in ("color", "display_name", "note")),
+            datetime.fromtimestamp(last.time / 1e6, UTC),
+            last.by,
+        ])  # fmt: skip
+    if not rows:
+        raise click.ClickException("there are no notes on these runs")
+    print_table(_COLUMNS, rows, form)
+    return 0
+
+
+def set_notes(
+    logdir: str,
+    names: Sequence[str],
+    *,
+    added: Sequence[str],
+    removed: Sequence[str],
+    **values: Any,
+) -> int:
+    """Changes notes; returns the exit status. Raises UsageError for what is not valid."""
+    context = click.get_current_context()
+    logs = opened(logdir)
+    for name in names:
+        if name not in logs:
+            close = did_you_mean(name, logs)
+            raise click.UsageError(f"no run {name!r} below {logdir!r}{close}", context)
+    changes = {field: value for field, value in values.items() if value is not None}
+    if not (changes or added or removed):
+        raise click.UsageError("nothing to change; give --star or another option", context)
+    if changes.get("note") == "-":
+        changes["note"] = sys.stdin.read()
+    notes = logs.notes
+    try:
+        if not (added or removed):
+            notes.change(names, changes)
+            return 0
+        for name in dict.fromkeys(names):
+            known = notes.values(name).get("labels", [])
+            labels = [label for label in known if label not in removed]
+            labels += [label for label in added if label not in known]
+            notes.change([name], {**changes, "labels": labels})
+    except BadRequestError as error:
+        raise click.UsageError(str(error), context) from None
+    return 0
+
+
+def share_notes(logdir: str) -> int:
+    """Shares the notes on one log directory; returns the exit status."""
+    if not is_uri(logdir) and not os.path.isdir(logdir):
+        raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
+    for path, count in RunNotes([LogdirSpec(None, logdir)]).share():
+        click.echo(f"notes on {plural(count, 'run')} are shared in {path}")
+    return 0

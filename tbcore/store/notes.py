@@ -1,0 +1,59 @@
+"""Notes: what users have noted about runs, for queries and for the server.
+
+An extension keeps them: the entry point `notes` of the group `tbcore.notes` is a function from log
+directories to `Notes`. Without it, there are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.extensions import NOTES, guarded, loaded
+
+
+class Notes(Protocol):
+    """The notes on the runs of some log directories. Its methods may be called on any thread."""
+
+    generation: int
+    """Rises with each change."""
+
+    def found(self, sign: str, text: str | re.Pattern[str]) -> Collection[str]:
+        """The names of the runs that a term of a query finds, and maybe of runs that are gone.
+
+        `sign` begins the term: `#` for a label, `note:` for a part of a note, and `is:` for
+        `starred` and `archived`. `text` is the rest, lower-cased, or matches all of it.
+        """
+
+    def values(self, run: str) -> Mapping[str, Any]:
+        """What was noted about a run, such as `{"starred": True, "labels": ["paper"]}`."""
+
+    def change(self, runs: Sequence[str], values: Mapping[str, Any]) -> object:
+        """Notes such values about runs. Raises TbcoreError; then none of them counts."""
+
+    def archived(self, run: str) -> Any:
+        """A pair of the last notes on whether a run is archived: by this user, and by anybody.
+
+        Each is None, or has a `value`, the `time` in microseconds, and `by`, which is a name.
+        """
+
+    def watch(self, changed: Callable[[], object]) -> object:
+        """Calls `changed` after each change from now on, also after one by another process."""
+
+    def respond(self, request: Any, config: Any, multiplexer: Any) -> Any:
+        """The starlette Response to a Request for `data/notes`, whose body has been read.
+
+        It decides who may change notes, with the server's `Config`. The multiplexer has the runs.
+        """
+
+
+def open_notes(specs: Sequence[LogdirSpec] = ()) -> Notes:
+    """The notes of some log directories, from the extension that keeps notes.
+
+    Raises OptionError if it is not installed or keeps none for these, or else ExtensionError.
+    """
+    extension: Callable[[Sequence[LogdirSpec]], Notes] = loaded(NOTES, "notes")
+    with guarded(NOTES, "notes"):
+        return extension(specs)
