@@ -61,14 +61,14 @@ def _value(
 @click.option(
     "--no_label", "removed", metavar="LABEL", multiple=True, help="Remove a label. Repeatable."
 )
-def set_(*, logdir: str, runs: tuple[str, ...], **changes: Any) -> int:
+def set_(*, selection: LogSelection, **changes: Any) -> int:
     """Change the notes on runs below LOGDIR. RUN is a name as `tbcore ls LOGDIR` prints it.
 
     For example: tbcore notes set runs sweep/a sweep/b --star --label paper --note 'best so far'
     """
     from tbcore_notes.printing import set_notes
 
-    return set_notes(logdir, runs, **changes)
+    return set_notes(selection, **changes)
 
 
 @notes.command(cls=Command, short_help="Copy your notes to LOGDIR, for others.")

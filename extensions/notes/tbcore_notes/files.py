@@ -92,7 +92,7 @@ class Directory:
         self.problems = []
         try:
             found = self._found()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             found = {}
         except OSError as error:
             self._report(f"{self.path}: {error.strerror or error}")

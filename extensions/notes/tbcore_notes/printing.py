@@ -61,8 +61,7 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
 
 
 def set_notes(
-    logdir: str,
-    names: Sequence[str],
+    selection: LogSelection,
     *,
     added: Sequence[str],
     removed: Sequence[str],
@@ -70,11 +69,11 @@ def set_notes(
 ) -> int:
     """Changes notes; returns the exit status. Raises UsageError for what is not valid."""
     context = click.get_current_context()
-    logs = opened(logdir)
+    logs, names = opened(selection.logdir), selection.runs or []
     for name in names:
         if name not in logs:
             close = did_you_mean(name, logs)
-            raise click.UsageError(f"no run {name!r} below {logdir!r}{close}", context)
+            raise click.UsageError(f"no run {name!r} below {selection.logdir!r}{close}", context)
     changes = {field: value for field, value in values.items() if value is not None}
     if not (changes or added or removed):
         raise click.UsageError("nothing to change; give --star or another option", context)

@@ -86,8 +86,11 @@ def _files(
         return [], "an event in the last 24 hours"
     if last_event is not None and not last_event <= archived_at:
         return [], "written to after they were archived"
+    paths, elsewhere = reader.files(name), "their directory is a link, or its name has other bytes"
+    if {os.path.dirname(os.path.abspath(path)) for path in paths} != {os.path.abspath(folder)}:
+        return [], elsewhere
     if os.path.realpath(folder) != os.path.normpath(os.path.join(os.path.realpath(logdir), name)):
-        return [], "their directory is reached through a link, or its name has other bytes"
+        return [], elsewhere
     found = []
     try:
         with os.scandir(folder) as entries:
@@ -95,10 +98,8 @@ def _files(
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode) and not status.st_mtime <= limit:
                     return [], "a file was changed in the last 24 hours"
-        for path in reader.files(name):
+        for path in paths:
             status = os.lstat(path)
-            if os.path.dirname(os.path.abspath(path)) != os.path.abspath(folder):
-                return [], "their directory is reached through a link, or its name has other bytes"
             if not status.st_mtime <= archived_at:
                 return [], "written to after they were archived"
             if stat.S_ISREG(status.st_mode):

@@ -1,0 +1,279 @@
+"""`tbcore ls --files` names what the user archived, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import command, piped
+
+from tbcore.engine import LogdirSpec
+from tbcore_notes.files import author
+from tbcore_notes.notes import RunNotes
+from tbcore_notes.records import line_of
+from tbcore_testing import write_run
+
+DAY = 86400
+OLD = time.time() - 3 * DAY
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    path = tmp_path / "runs"
+    path.mkdir()
+    return path
+
+
+def log(logdir: Path, run: str, *, at: float = OLD, filename: str | None = None) -> Path:
+    """An event file whose last event and last write were at a time."""
+    path = write_run(logdir, run, scalars={"loss": [1.0]}, wall_time=at, filename=filename)
+    os.utime(path, (at, at))
+    return path
+
+
+def notes_of(logdir: Path) -> RunNotes:
+    return RunNotes([LogdirSpec(None, str(logdir))])
+
+
+def archive(logdir: Path, *runs: str) -> None:
+    notes_of(logdir).change(runs, {"archived": True})
+
+
+def listed(logdir: Path, *options: str) -> tuple[set[Path], str]:
+    """The files that the command names, and what it prints to stderr."""
+    result = piped("ls", logdir, "--where", "is:archived", "--files", "-0", *options)
+    names = result.stdout.split("\0")
+    assert names.pop() == ""
+    assert result.returncode == (0 if names else 1), result.stderr
+    assert len(names) == len(set(names))
+    return set(map(Path, names)), result.stderr
+
+
+def test_exactly_the_event_files_of_archived_runs(logdir: Path) -> None:
+    """Of nested runs, the root run, and runs with blanks, newlines, dashes and quotes."""
+    runs = [".", "a", "a/b", "a/b/c", "two words", "new\nline", "-rf", "q'\"$(x)", "größe", "tab\t"]
+    paths = {run: log(logdir, run) for run in runs}
+    second = log(logdir, "a", filename="events.out.tfevents.2")
+    for run in runs:
+        (logdir / run / "config.yaml").write_text("lr: 1")
+        (logdir / run / "checkpoints").mkdir()
+        (logdir / run / "checkpoints" / "model.pt").write_bytes(b"x")
+        os.utime(logdir / run / "config.yaml", (OLD, OLD))
+    names = piped("ls", logdir, "-0").stdout.split("\0")[:-1]
+    assert set(names) == set(runs)
+    for run in runs:
+        notes_of(logdir).change(runs, {"archived": False})
+        archive(logdir, run)
+        expected = {paths[run], second} if run == "a" else {paths[run]}
+        assert listed(logdir)[0] == expected
+    archive(logdir, *runs)
+    found, errors = listed(logdir)
+    assert found == {*paths.values(), second}
+    assert errors == ""
+    assert listed(logdir, "--runs", "a,a/b")[0] == {paths["a"], second, paths["a/b"]}
+
+
+def test_the_line_of_the_documentation_deletes_them(logdir: Path) -> None:
+    """With `xargs -0 -r rm --`: nothing else goes, and a second time nothing happens."""
+    gone = [log(logdir, run) for run in ("a", "new\nline", "-x")]
+    stays = [log(logdir, run) for run in ("a/b", "other")]
+    (logdir / "a" / "notes.txt").write_text("x")
+    os.utime(logdir / "a" / "notes.txt", (OLD, OLD))
+    archive(logdir, "a", "new\nline", "-x")
+    for _ in range(2):
+        ls = subprocess.run(
+            command("ls", logdir.name, "--where", "is:archived", "--files", "-0"),
+            cwd=logdir.parent, stdout=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        subprocess.run(
+            ["xargs", "-0", "-r", "rm", "--"], input=ls.stdout, cwd=logdir.parent, check=True
+        )
+        assert [path.exists() for path in [*gone, *stays]] == [False] * 3 + [True] * 2
+        assert (logdir / "a" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("event", "an event in the last 24 hours"),
+        ("future event", "an event in the last 24 hours"),
+        ("event file", "a file was changed in the last 24 hours"),
+        ("other file", "a file was changed in the last 24 hours"),
+        ("later", "written to after they were archived"),
+        ("later file", "written to after they were archived"),
+    ],
+)
+def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason: str) -> None:
+    """And one line says which, and why."""
+    kept = log(logdir, "old")
+    path = log(logdir, "run")
+    recent = time.time() - DAY + 600
+    if change == "event":
+        path = log(logdir, "run", at=recent, filename=path.name)
+        os.utime(path, (OLD, OLD))
+    elif change == "future event":
+        path = log(logdir, "run", at=time.time() + 9 * DAY, filename=path.name)
+        os.utime(path, (OLD, OLD))
+    elif change == "event file":
+        os.utime(path, (recent, recent))
+    elif change == "other file":
+        (path.parent / "model.pt").write_bytes(b"x")
+    archive(logdir, "old", "run")
+    if change.startswith("later"):
+        # The run was archived before what was logged two days ago.
+        files = Path(notes_of(logdir)._stores[0][1]._own.path)
+        before = int((OLD - DAY) * 1e6)
+        [file] = files.iterdir()
+        lines = line_of(before, "a@b", "run", {"archived": True})
+        lines += line_of(before + int(4 * DAY * 1e6), "a@b", "old", {"archived": True})
+        file.write_bytes(lines)
+        if change == "later file":
+            log(logdir, "run", at=OLD - 2 * DAY, filename=path.name)
+            os.utime(path, (OLD, OLD))
+    found, errors = listed(logdir)
+    assert found == {kept}
+    assert errors == f"tbcore: warning: 1 run left out ({reason}): run\n"
+
+
+def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
+    """Neither files that are links, nor files in directories that a link leads to."""
+    outside = log(tmp_path / "outside", "x")
+    real = log(logdir, "mixed")
+    (logdir / "mixed" / "events.out.tfevents.link").symlink_to(outside)
+    (logdir / "linked").mkdir()
+    (logdir / "linked" / outside.name).symlink_to(outside)
+    (logdir / "directory").symlink_to(outside.parent)
+    (logdir / "up").symlink_to(logdir / "mixed")
+    (logdir / "mixed" / "tfevents-folder").mkdir()
+    archive(logdir, "mixed", "linked", "directory", "up")
+    found, errors = listed(logdir)
+    assert found == {real}
+    assert "their event files are links): linked" in errors
+    for run in ("directory", "up"):
+        assert run in errors
+
+
+def test_a_log_directory_that_is_a_link_itself_is_the_users_choice(
+    logdir: Path, tmp_path: Path
+) -> None:
+    path = log(logdir, "a")
+    archive(logdir, "a")
+    (tmp_path / "link").symlink_to(logdir)
+    assert listed(tmp_path / "link")[0] == {tmp_path / "link" / "a" / path.name}
+
+
+def test_a_name_with_other_bytes_is_not_trusted(logdir: Path) -> None:
+    r"""`\xff` in a name may stand for a byte, or for these characters."""
+    try:
+        path = log(logdir, os.fsdecode(b"x\xff"))
+    except OSError:
+        pytest.skip("names must be UTF-8 here")
+    archive(logdir, r"x\xff")
+    found, errors = listed(logdir)
+    assert found == set()
+    assert "or its name has other bytes" in errors
+    assert path.exists()
+
+
+# -- notes of others -------------------------------------------------------------------------------
+
+
+def hostile(logdir: Path, *runs: str, by: str | None = None) -> None:
+    """Notes in the log directory itself that carry this user's name."""
+    folder = logdir / ".tbcore" / "notes"
+    folder.mkdir(parents=True, exist_ok=True)
+    now = time.time_ns() // 1000
+    lines = (line_of(now, by or author(), run, {"archived": True}) for run in runs)
+    (folder / f"{author()}-00000000-1-ab.jsonl").write_bytes(b"".join(lines))
+
+
+def test_no_note_in_the_log_directory_makes_the_command_name_anything(logdir: Path) -> None:
+    """Not even one with this user's name; what this user archived is named all the same."""
+    mine, theirs = log(logdir, "mine"), log(logdir, "theirs")
+    hostile(logdir, "theirs", "mine")
+    found, errors = listed(logdir)
+    assert found == set()
+    assert f"2 runs left out (archived by {author()}, not by you): " in errors
+    archive(logdir, "mine")
+    assert listed(logdir)[0] == {mine}
+    result = piped("ls", logdir, "--files", "-0")
+    assert result.stdout == f"{mine}\0"
+    assert theirs.exists()
+
+
+def test_what_came_through_a_server_for_others_is_not_this_users_own(logdir: Path) -> None:
+    log(logdir, "a")
+    notes_of(logdir).change(["a"], {"archived": True}, is_own=False)
+    found, errors = listed(logdir)
+    assert found == set()
+    assert "(server), not by you): a" in errors
+
+
+def test_by_anyone_names_all_and_says_who_archived_them(logdir: Path) -> None:
+    """On stderr, before the first name."""
+    mine, theirs = log(logdir, "mine"), log(logdir, "new\nline")
+    archive(logdir, "mine")
+    hostile(logdir, "new\nline", by="bob@far")
+    found, errors = listed(logdir, "--by", "anyone")
+    assert found == {mine, theirs}
+    assert errors.splitlines() == [
+        f"archived by {author()}: mine",
+        r"archived by bob@far: new\nline",
+    ]
+
+
+def test_what_somebody_took_back_is_left_out(logdir: Path) -> None:
+    log(logdir, "a")
+    archive(logdir, "a")
+    folder = logdir / ".tbcore" / "notes"
+    folder.mkdir(parents=True)
+    line = line_of(time.time_ns() // 1000 + 1, "bob@far", "a", {"archived": False})
+    (folder / "bob.jsonl").write_bytes(line)
+    result = piped("ls", logdir, "--files", "-0")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "left out (bob@far has taken them back): a" in result.stderr
+
+
+# -- forms and errors ------------------------------------------------------------------------------
+
+
+def test_other_forms_have_the_sizes(logdir: Path) -> None:
+    path = log(logdir, "a")
+    archive(logdir, "a")
+    lines = piped("ls", logdir, "--files").stdout.splitlines()
+    assert lines == ["file\tbytes\trun", f"{path}\t{path.stat().st_size}\ta"]
+    assert f'"bytes": {path.stat().st_size}' in piped("ls", logdir, "--files", "--json").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--by", "lr"], "--by 'lr' is not valid with --files; expected anyone"),
+        (["--columns", "loss"], "--files prints files alone, without columns"),
+        (["--sort", "run"], "--files prints files alone"),
+        (["-n", "3"], "--files prints files alone"),
+    ],
+)
+def test_options_that_do_not_fit_are_errors(logdir: Path, options: Any, line: str) -> None:
+    log(logdir, "a")
+    archive(logdir, "a")
+    result = piped("ls", logdir, "--files", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert line in result.stderr
+
+
+def test_a_single_file_has_no_notes(logdir: Path) -> None:
+    path = log(logdir, "a")
+    result = piped("ls", path, "--files")
+    assert result.returncode == 2
+    assert "--files needs a log directory on this machine" in result.stderr

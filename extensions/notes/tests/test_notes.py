@@ -1,0 +1,209 @@
+"""Notes in queries, in Python and in commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import lines, piped
+
+import tbcore
+from tbcore import BadRequestError
+from tbcore.engine import LogdirSpec, OptionError
+from tbcore_notes.notes import RunNotes
+from tbcore_testing import write_run
+
+WALL_TIME = 1_700_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    for run in ("sweep/a", "sweep/b", "."):
+        write_run(tmp_path / "runs", run, scalars={"loss": [1.0]}, wall_time=WALL_TIME)
+    return tmp_path / "runs"
+
+
+def notes_of(**logdirs: Path) -> RunNotes:
+    return RunNotes([LogdirSpec(name, str(path)) for name, path in logdirs.items()])
+
+
+# -- Python ----------------------------------------------------------------------------------------
+
+
+def test_notes_of_a_run_in_python(logdir: Path) -> None:
+    """They are read when they are used, also those that another process has written."""
+    logs = tbcore.open(logdir)
+    run = logs["sweep/a"]
+    assert (run.starred, run.archived, run.note, run.display_name, run.labels, run.color) == (
+        False, False, "", "", (), "",
+    )  # fmt: skip
+    run.starred = True
+    run.note = "best so far"
+    run.labels = ["paper", "seed"]
+    run.color = "#2a78d6"
+    run.display_name = "baseline"
+    other = tbcore.open(logdir)["sweep/a"]
+    assert (other.starred, other.note, other.labels) == (True, "best so far", ("paper", "seed"))
+    assert (other.color, other.display_name, other.name) == ("#2a78d6", "baseline", "sweep/a")
+    other.starred = False
+    logs.notes.change(["sweep/b", "."], {"archived": True})
+    assert {r.name for r in logs.find("is:archived")} == {"sweep/b", "."}
+    with pytest.warns(UserWarning, match="no run is found by"):
+        assert logs.find("is:starred") == []
+    with pytest.raises(BadRequestError, match="color must be such as"):
+        run.color = "blue"
+
+
+def test_notes_need_one_directory_or_names(logdir: Path, tmp_path: Path) -> None:
+    """Else the name of a run would not say which run it is."""
+    write_run(tmp_path / "more", "sweep/a", scalars={"loss": [1.0]})
+    both = tbcore.open({"x": logdir, "y": tmp_path / "more"})
+    both["y/sweep/a"].starred = True
+    assert [run.name for run in both.find("is:starred")] == ["y/sweep/a"]
+    assert tbcore.open(tmp_path / "more")["sweep/a"].starred
+    assert not tbcore.open(logdir)["sweep/a"].starred
+    for paths in ([logdir, tmp_path / "more"], next(logdir.glob("*tfevents*"))):
+        [run, *_] = tbcore.open(paths).runs.values()
+        with pytest.raises(OptionError, match="notes are kept for one log directory, or for"):
+            run.starred = True
+    with pytest.raises(OptionError, match="is in none of the log directories"):
+        notes_of(x=logdir).change(["z/a"], {"starred": True})
+
+
+# -- without tbcore-notes --------------------------------------------------------------------------
+
+WITHOUT = """
+import sys
+from tbcore import extensions
+found = extensions.declared
+extensions.declared = lambda group, **options: [
+    point for point in found(group, **options) if "tbcore_notes" not in point.value
+]
+from tbcore.cli import main
+sys.exit(main())
+"""
+NEEDS = "needs another package: pip install tbcore-notes"
+
+
+def without_notes(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The result of a command where tbcore-notes is not installed."""
+    argv = [sys.executable, "-c", WITHOUT, *map(str, arguments)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("query", ["is:starred", "is:archived", "#paper", 'note:"bug"', "a | #x"])
+def test_without_the_extension_terms_are_errors(logdir: Path, query: str) -> None:
+    """In one line, with what to install, and status 2; bare words stay names."""
+    result = without_notes("ls", logdir, "--where", query)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"--where: a note on runs {NEEDS}, at character" in result.stderr
+    assert result.stderr.count("\n") == 1
+    for words in ("starred", "archived", "note", '"#paper"', '"is:starred"'):
+        result = without_notes("ls", logdir, "--where", words)
+        assert (result.returncode, result.stderr.count("pip")) == (1, 0)
+
+
+def test_without_the_extension_its_command_and_option_are_missing(logdir: Path) -> None:
+    result = without_notes("notes", "list", logdir)
+    assert (result.returncode, NEEDS in result.stderr) == (2, True)
+    result = without_notes("ls", logdir, "--files")
+    assert (result.returncode, "no such option '--files'" in result.stderr) == (2, True)
+    assert "--files" not in without_notes("ls", "--help").stdout
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def test_notes_are_set_listed_and_shared(logdir: Path) -> None:
+    """All that is printed can be read by programs."""
+    names = ("sweep/a", "sweep/b")
+    assert piped("notes", "set", logdir, *names, "--star", "--label", "paper", "--label", "x",
+                 "--note", "two\nlines").returncode == 0  # fmt: skip
+    assert piped("notes", "set", logdir, "sweep/a", "--no_label", "x", "--no_star", "--archive",
+                 "--color", "#2A78D6", "--name", "best").returncode == 0  # fmt: skip
+    header, *rows = lines("notes", "list", logdir)
+    assert header == ["run", "starred", "archived", "labels", "color", "display_name", "note",
+                      "time", "by"]  # fmt: skip
+    assert rows[0][:7] == ["sweep/a", "false", "true", "paper", "#2a78d6", "best", r"two\nlines"]
+    assert rows[1][:7] == ["sweep/b", "true", "false", "paper x", "", "", r"two\nlines"]
+    [found] = json.loads(piped("notes", "list", logdir, "--where", "#x", "--json").stdout)
+    assert (found["run"], found["labels"], found["note"]) == (
+        "sweep/b",
+        ["paper", "x"],
+        "two\nlines",
+    )
+    assert piped("ls", logdir, "--where", "is:starred", "-0").stdout == "sweep/b\0"
+    result = piped("notes", "share", logdir)
+    assert result.stdout.startswith(f"notes on 2 runs are shared in {logdir}/.tbcore/notes/")
+    assert [run["run"] for run in json.loads(piped("ls", logdir, "--json").stdout)] != []
+
+
+def test_notes_on_runs_that_are_gone_are_listed(logdir: Path) -> None:
+    notes_of_logdir = RunNotes([LogdirSpec(None, str(logdir))])
+    notes_of_logdir.change(["gone"], {"note": "kept"})
+    assert [row[0] for row in lines("notes", "list", logdir)[1:]] == ["gone"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nope", "--star"], "no run 'nope' below"),
+        (["sweep/aa", "--star"], "did you mean 'sweep/a'?"),
+        (["sweep/a"], "nothing to change; give --star or another option"),
+        (["sweep/a", "--label", "two words"], "a label must be a word without"),
+        (["sweep/a", "--color", "blue"], "color must be such as #2a78d6"),
+        (["sweep/a", "--stars"], "no such option '--stars'"),
+        (["--star"], "missing argument"),
+    ],
+)
+def test_a_change_that_is_not_valid_is_an_error(
+    logdir: Path, arguments: list[str], line: str
+) -> None:
+    result = piped("notes", "set", logdir, *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert line in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_change_that_cannot_be_kept_is_an_error(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/dev/null/x")
+    result = piped("notes", "set", logdir, "sweep/a", "--star")
+    assert result.returncode == 1
+    assert result.stderr.startswith("tbcore: the note cannot be kept: Not a directory")
+    result = piped("notes", "list", logdir)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+
+
+def test_a_command_without_a_subcommand_prints_help(logdir: Path) -> None:
+    result: Any = piped("notes")
+    assert result.returncode == 2
+    assert "share" in result.stdout
+
+
+# -- several log directories -----------------------------------------------------------------------
+
+
+def test_generations_of_several_directories_rise(logdir: Path, tmp_path: Path) -> None:
+    """A change in any of them is seen, and what did not change may be left out."""
+    (tmp_path / "more").mkdir()
+    both = notes_of(x=logdir, y=tmp_path / "more")
+    seen = both.generation
+    notes_of(y=tmp_path / "more").change(["y/b"], {"starred": True})
+    both.refresh()
+    assert both.generation > seen
+    assert {run for run, _, changed in both.all() if changed > seen} == {"y/b"}
+    seen = both.generation
+    both.change(["x/sweep/a", "y/b"], {"note": "n"})
+    assert {run for run, _, changed in both.all() if changed > seen} == {"x/sweep/a", "y/b"}
