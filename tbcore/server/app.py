@@ -54,8 +54,6 @@ DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/run
 """The core's addresses with logged data. A request for them wakes a loader that is idle. Probes
 and monitors request the others."""
 
-_Respond = Callable[[Request], Response]
-_BodyRoute = tuple[_Respond, set[str]]
 DataHandler = Callable[[Request], Awaitable[Any]]
 """Returns the data that one of the core's addresses sends as JSON."""
 
@@ -91,16 +89,15 @@ class App:
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
-        self._body_routes: dict[str, _BodyRoute] = {
+        self._body_routes: dict[str, tuple[Callable[[Request], Response], set[str]]] = {
             "/data/run_attributes": (RunAttributesRoute(multiplexer).respond, {"POST"})
         }
         """Routes whose requests may have a body, with their methods."""
         if config.dev:
             self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
         if notes := multiplexer._notes:
-            respond = partial(notes.respond, config=config, multiplexer=multiplexer)
+            respond = notes.serve(config, multiplexer, self._updates.wake)
             self._body_routes["/data/notes"] = respond, {*SAFE_METHODS, "POST"}
-            notes.watch(self._updates.wake)
         # A pool of its own, since it may take seconds to find the minima of many long series.
         self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)
@@ -267,13 +264,13 @@ class App:
         return await self._static(served, path, Request(scope))
 
     async def _respond_to_body(
-        self, respond: _Respond, methods: set[str], scope: Scope, receive: Receive, send: Send
+        self, respond: Any, methods: set[str], scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Reads the body of a request, and sends what `respond` returns in a thread."""
         if scope["method"] not in methods:
             await method_not_allowed(scope, methods)(scope, receive, send)
             return
-        body = await read_body(scope, receive, self.tuning.request_timeout_seconds)
+        body: Any = await read_body(scope, receive, self.tuning.request_timeout_seconds)
         if isinstance(body, bytes):
             scope[BODY_KEY] = body
             body = await self._body_pool.run(respond, Request(scope))

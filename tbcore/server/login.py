@@ -1,16 +1,19 @@
 """Login: the token of a server, and its cookie. WrongTokens logs requests with a wrong token.
 
-`secret_prefix` reads the secret path that can take the token's place.
+`secret_prefix` reads the secret path that can take the token's place; `private_file` makes a file
+for an address with a secret.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import logging
 import os
 import re
 import secrets
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -18,6 +21,7 @@ from collections.abc import Iterable
 from starlette.types import Message, Send
 
 from tbcore.errors import TbcoreError
+from tbcore.plugins.config import user_directory
 from tbcore.text import plural
 
 logger = logging.getLogger(__name__)
@@ -59,6 +63,34 @@ def secret_prefix(path: str) -> str:
             f"--secret_prefix {path}: the file {fault}; remove it, and the server makes a new one"
         )
     return text
+
+
+def private_file(text: str, middle: str, suffix: str = "") -> str:
+    """Makes a file that only this user can read, and returns its path.
+
+    It is in the user's directory for state, which the machines of a cluster share, or else in that
+    for temporary files. Raises TbcoreError if neither can be written to.
+    """
+    import tempfile
+
+    folders = [os.path.join(user_directory("XDG_STATE_HOME", "~/.local/state"), "tbcore")]
+    with contextlib.suppress(OSError):  # There is none in a container whose root is read-only.
+        folders.append(tempfile.gettempdir())
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor, path = tempfile.mkstemp(suffix, f"{socket.gethostname()}{middle}", folder)
+            try:
+                with open(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError:
+                os.unlink(path)  # The disk is full.
+                raise
+            return path
+    raise TbcoreError(
+        f"cannot write the token to a file in {' or '.join(folders)}; "
+        f"set TBCORE_TOKEN to a token of your own, or XDG_STATE_HOME to a directory"
+    )
 
 
 class Login:

@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -22,11 +21,11 @@ from tbcore import __version__
 from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, local_directory
-from tbcore.extensions import INDEX, NOTES, available, guarded, loaded
-from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
+from tbcore.extensions import INDEX, guarded, loaded
+from tbcore.plugins.config import DEFAULT_PORT, Config
 from tbcore.server.launchers import call, launches
 from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
-from tbcore.server.login import secret_prefix
+from tbcore.server.login import private_file, secret_prefix
 from tbcore.server.report import (
     LogHandler,
     Reporter,
@@ -36,7 +35,7 @@ from tbcore.server.report import (
 )
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.notes import Notes, open_notes
+from tbcore.store.notes import open_notes
 
 if TYPE_CHECKING:
     from tbcore.plugins.types import Plugins
@@ -132,12 +131,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         multiplexer = Multiplexer()
         loader = _started_loader(config, options, multiplexer)
         try:
-            token_file = _write_token_file(config, options, listening)
-            if token_file is not None:
-                leftovers.append(partial(os.unlink, token_file))
-            return _run_server(
-                config, options, listening, log, multiplexer, loader, token_file, leftovers
-            )
+            return _run_server(config, options, listening, log, multiplexer, loader, leftovers)
         finally:
             loader.stop()
 
@@ -206,7 +200,6 @@ def _run_server(
     log: LogHandler,
     multiplexer: Multiplexer,
     loader: Loader,
-    token_file: str | None,
     leftovers: list[Callable[[], object]],
 ) -> int:
     """Serves requests until a signal ends the server; returns the exit status."""
@@ -227,8 +220,15 @@ def _run_server(
             )
         begun, frames = [], []
     config = replace(config, embed_in=(*config.embed_in, *frames))
-    _open_notes(options.specs, multiplexer)
-    config = replace(config, write_token=_write_token(config, listening, multiplexer._notes))
+    try:
+        multiplexer._notes = open_notes(options.specs)
+    except (TbcoreError, OSError) as error:
+        level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
+        logger.log(level, "there are no notes: %s", error)
+    config = replace(config, write_token=_write_token(config, options, listening, multiplexer))
+    token_file = _write_token_file(config, options, listening)
+    if token_file is not None:
+        leftovers.append(partial(os.unlink, token_file))
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
@@ -244,7 +244,7 @@ def _run_server(
             reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
         )
         if options.open_browser:
-            is_secret = config.token is not None or config.has_secret_prefix
+            is_secret = config.token or config.has_secret_prefix or config.write_token
             opening = [url, leftovers if is_secret else None]
             threading.Thread(target=_open_browser, args=opening, daemon=True).start()
         call(begun, "started", config)
@@ -323,38 +323,37 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     return secrets.token_urlsafe(24)
 
 
-def _open_notes(specs: Sequence[LogdirSpec], multiplexer: Multiplexer) -> None:
-    """Sets the notes on the runs, if an extension keeps any. A failure is logged."""
-    try:
-        if available(NOTES):
-            multiplexer._notes = open_notes(specs)
-    except (TbcoreError, OSError) as error:
-        logger.warning("there are no notes: %s", error)
-
-
-def _write_token(config: Config, listening: Listening, notes: Notes | None) -> str | None:
-    """See `Config.write_token`."""
+def _write_token(
+    config: Config, options: ServeOptions, listening: Listening, multiplexer: Multiplexer
+) -> str | None:
+    """See `Config.write_token`. Programs that expect TensorBoard expect its address."""
+    has_secret = config.token or config.has_secret_prefix or listening.path is not None
+    is_private = listening.is_loopback and options.program == "tbcore"
     # Who sees the page in a frame of another page cannot see what a click does.
-    if notes is None or config.embed_in:
+    if multiplexer._notes is None or config.embed_in or not (has_secret or is_private):
         return None
-    if config.token or config.has_secret_prefix or listening.path is not None:
-        return ""
     import secrets
 
-    return secrets.token_urlsafe(24) if listening.is_loopback else None
+    return "" if has_secret else secrets.token_urlsafe(24)
 
 
 def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
     """Writes the address with the token to a file, if others may be able to read what is printed.
 
     The output may be a log in a shared directory if it is not a terminal. Returns the path; None if
-    no file is needed: there is no token, or the user gave it. Only this user can read the file. It
-    is in the user's directory for state, which the machines of a cluster share, or else in that for
-    temporary files. Raises TbcoreError if neither can be written to.
+    no file is needed: there is no token, or the user gave it. Only this user can read the file; see
+    `private_file`, whose error is only logged if the token is for notes alone.
     """
-    if config.token is None or options.token or _is_on_terminal(options):
+    has_new_token = config.token is not None and not options.token
+    if not (has_new_token or config.write_token) or _is_on_terminal(options):
         return None
-    return _private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
+    try:
+        return private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
+    except TbcoreError as error:
+        if has_new_token:
+            raise
+        logger.warning("notes cannot be changed in the page: %s", error)
+        return None
 
 
 def _is_on_terminal(options: ServeOptions) -> bool:
@@ -362,32 +361,13 @@ def _is_on_terminal(options: ServeOptions) -> bool:
     return options.out is not None and options.out.isatty()
 
 
-def _private_file(text: str, middle: str, suffix: str = "") -> str:
-    """Makes a file that only this user can read, and returns its path."""
-    import tempfile
-
-    folders = [os.path.join(user_directory("XDG_STATE_HOME", "~/.local/state"), "tbcore")]
-    with contextlib.suppress(OSError):  # There is none in a container whose root is read-only.
-        folders.append(tempfile.gettempdir())
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            descriptor, path = tempfile.mkstemp(suffix, f"{socket.gethostname()}{middle}", folder)
-            try:
-                with open(descriptor, "w", encoding="utf-8") as file:
-                    file.write(text)
-            except OSError:
-                os.unlink(path)  # The disk is full.
-                raise
-            return path
-    raise TbcoreError(
-        f"cannot write the token to a file in {' or '.join(folders)}; "
-        f"set TBCORE_TOKEN to a token of your own, or XDG_STATE_HOME to a directory"
-    )
-
-
 def _url(config: Config, listening: Listening, token: str | None) -> str:
-    return listening.url(f"{config.path_prefix}/", token)
+    return listening.url(f"{config.path_prefix}/", token) + _fragment(config)
+
+
+def _fragment(config: Config) -> str:
+    """The fragment of an address that gives the page the write token."""
+    return f"#write={config.write_token}" if config.write_token else ""
 
 
 def _print_banner(
@@ -409,7 +389,8 @@ def _print_banner(
     if config.token and options.token:
         reporter.print_line("requests need the given token")
     elif token_file is not None:
-        reporter.print_line(f"the address with its token is in {token_file}")
+        use = "with its token" if config.token else "for changing notes"
+        reporter.print_line(f"the address {use} is in {token_file}")
     if config.has_secret_prefix and not _is_on_terminal(options):
         prefix = prefix.rpartition("/")[0]
         reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")
@@ -426,7 +407,7 @@ def _print_banner(
     name = f"tbcore {__version__}"
     if options.program == "tensorboard":
         name = f"TensorBoard {TENSORBOARD_VERSION} (served by {name})"
-    url = listening.url(f"{prefix}/", token)
+    url = listening.url(f"{prefix}/", token) + ("" if token_file else _fragment(config))
     reporter.print_line(f"{name} at {url} (Press CTRL+C to quit)")
     reporter.start()
     return _url(config, listening, config.token)
@@ -440,7 +421,7 @@ def _open_browser(url: str, leftovers: list[Callable[[], object]] | None) -> Non
     if leftovers is None:
         webbrowser.open(url)
         return
-    path = _private_file(f'<meta http-equiv="refresh" content="0; url={url}">', "-open-", ".html")
+    path = private_file(f'<meta http-equiv="refresh" content="0; url={url}">', "-open-", ".html")
     leftovers.append(partial(os.unlink, path))
     try:
         webbrowser.open(Path(path).as_uri())

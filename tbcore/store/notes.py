@@ -39,13 +39,13 @@ class Notes(Protocol):
         Each is None, or has a `value`, the `time` in microseconds, and `by`, which is a name.
         """
 
-    def watch(self, changed: Callable[[], object]) -> object:
-        """Calls `changed` after each change from now on, also after one by another process."""
+    def serve(
+        self, config: Any, multiplexer: Any, changed: Callable[[], object]
+    ) -> Callable[[Any], Any]:
+        """A function from a Request for `data/notes`, whose body has been read, to the Response.
 
-    def respond(self, request: Any, config: Any, multiplexer: Any) -> Any:
-        """The starlette Response to a Request for `data/notes`, whose body has been read.
-
-        It decides who may change notes, with the server's `Config`. The multiplexer has the runs.
+        It decides who may change notes, with the `Config` of the server. From now on, `changed` is
+        called after each change, also after one by another process.
         """
 
 

@@ -33,7 +33,7 @@ _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def respond(
-    notes: RunNotes, request: Request, config: Config, multiplexer: Multiplexer
+    notes: RunNotes, config: Config, multiplexer: Multiplexer, request: Request
 ) -> Response:
     """The response to a request for `data/notes`."""
     try:

@@ -8,10 +8,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tbcore import Multiplexer
-from tbcore.engine import LogdirSpec, OptionError
+from tbcore.engine import Config, LogdirSpec, OptionError
 from tbcore_notes.records import Record, Value
 from tbcore_notes.store import RunRecords, Store, value_of
 
@@ -140,19 +141,18 @@ class RunNotes:
 
         return {run for run, records, _ in self.all() if is_found(records)}
 
-    def watch(self, changed: Callable[[], object]) -> None:
+    def serve(
+        self, config: Config, multiplexer: Multiplexer, changed: Callable[[], object]
+    ) -> Callable[[Any], Any]:
         """See `tbcore.store.notes.Notes`."""
+        from tbcore_notes.http import respond
+
         self._changed = changed
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
         ).start()
-
-    def respond(self, request: Any, config: Any, multiplexer: Multiplexer) -> Any:
-        """See `tbcore.store.notes.Notes`."""
-        from tbcore_notes.http import respond
-
-        return respond(self, request, config, multiplexer)
+        return partial(respond, self, config, multiplexer)
 
     # -- private -------------------------------------------------------------------------------
 

@@ -74,12 +74,12 @@ def test_the_stream_has_the_generation(logdir: Path) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
     client, woken = served(logdir), threading.Event()
     notes = client.multiplexer.notes
-    assert notes is not None
+    assert isinstance(notes, RunNotes)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
     after = client.get("data/status").json()["notes_generation"]
     assert after > before
-    notes.watch(woken.set)
+    notes._changed = woken.set
     RunNotes([LogdirSpec(None, str(logdir))]).change(["a"], {"note": "elsewhere"})
     assert woken.wait(30)
     assert client.get("data/status").json()["notes_generation"] > after

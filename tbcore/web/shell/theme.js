@@ -1,5 +1,6 @@
 /**
- * Sets the theme before the first paint, and the query, in which `embed` hides the bars. This is a
+ * Sets the theme before the first paint, and the query, in which `embed` hides the bars. Moves the
+ * secret with which notes can be changed from the address to the browser's storage. This is a
  * classic script in the head, because a module would run after the first paint and the page would
  * flash. `reader-state.js` sets the theme again later.
  */
@@ -14,4 +15,13 @@
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = choice === "dark" || choice === "light" ? choice : system;
   document.documentElement.dataset.query = location.search;
+  const write = /^#write=([\w-]+)$/.exec(location.hash);
+  if (write) {
+    history.replaceState(null, "", location.pathname + location.search);
+    try {
+      localStorage.setItem("tbcore.writeToken", write[1]);
+    } catch {
+      // Storage is blocked: notes can only be read.
+    }
+  }
 }
