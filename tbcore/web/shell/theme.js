@@ -15,13 +15,16 @@
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = choice === "dark" || choice === "light" ? choice : system;
   document.documentElement.dataset.query = location.search;
-  const write = /^#write=([\w-]+)$/.exec(location.hash);
-  if (write) {
+  const takeSecret = () => {
+    const secret = /^#write=([\w-]+)$/.exec(location.hash);
+    if (!secret) return;
     history.replaceState(null, "", location.pathname + location.search);
     try {
-      localStorage.setItem("tbcore.writeToken", write[1]);
+      localStorage.setItem("tbcore.writeToken", secret[1]);
     } catch {
       // Storage is blocked: notes can only be read.
     }
-  }
+  };
+  takeSecret();
+  addEventListener("hashchange", takeSecret); // The address was pasted into an open page.
 }

@@ -96,7 +96,7 @@ const DEFAULTS = { error: null, note: "", offers: [], numAnswers: 1 };
 /** Signs that make a text more than plain words and globs; in queries for runs these include `live`, `quiet`, and words that may be meant as operators. */
 const SIGNS = {
   matches: /[\\^$.*+?()[\]{}|]/,
-  runs: /["|():=!<>^$\\[]|\.\*|(?:^|\s)(?:-|(?:live|quiet|and|or|not)(?!\S))/i,
+  runs: /["|():=!<>^$\\[]|\.\*|(?:^|\s)(?:[-#]|(?:live|quiet|and|or|not)(?!\S))/i,
   tags: /["|():!^$\\[]|\.\*|(?:^|\s)(?:-|(?:and|or|not)(?!\S))/i,
 };
 
