@@ -41,6 +41,8 @@ def respond(
             if refusal := _refusal(request, config, with_token=True):
                 return error_response(403, refusal)
             _change(notes, json_body(request), config, multiplexer)
+        else:
+            notes.refresh()
         return json_response(_answer(notes, request, config))
     except TbcoreError as error:
         return error_response(error.status, str(error))

@@ -20,6 +20,8 @@ logger = logging.getLogger("tbcore.notes")
 
 _WATCH_SECONDS = 1.0
 """Pause between two looks for what other processes have written."""
+_IDLE_SECONDS = 60.0
+"""Nobody looks for changes if no data was requested for so long; requests for notes do."""
 _PAUSE_FACTOR = 300
 """A pause is at least this many times as long as the look before it."""
 
@@ -48,7 +50,10 @@ class RunNotes:
         self._lock = threading.Lock()
         """Held while one thread looks for changes."""
         self._changed: Callable[[], object] = lambda: None
-        self.refresh()
+        self.multiplexer: Multiplexer | None = None
+        """That of the server that serves the notes, if any."""
+        self.is_read = False
+        """Whether the files were read once. A server does that while it starts."""
 
     @property
     def generation(self) -> int:
@@ -66,6 +71,7 @@ class RunNotes:
         with self._lock:
             for _, store in self._stores:
                 store.refresh()
+            self.is_read = True
             for line in self.problems:
                 if line not in self._reported:
                     self._reported.add(line)
@@ -92,6 +98,7 @@ class RunNotes:
     def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, also if it is gone, its records by field, and the generation in
         which they changed."""
+        self._read_once()
         for prefix, store in self._stores:
             others = self.generation - store.generation
             for run, records in list(store.runs.items()):
@@ -147,7 +154,7 @@ class RunNotes:
         """See `tbcore.store.notes.Notes`."""
         from tbcore_notes.http import respond
 
-        self._changed = changed
+        self._changed, self.multiplexer = changed, multiplexer
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
@@ -156,8 +163,13 @@ class RunNotes:
 
     # -- private -------------------------------------------------------------------------------
 
+    def _read_once(self) -> None:
+        if not self.is_read:
+            self.refresh()
+
     def _place_of(self, run: str) -> tuple[Store | None, str]:
         """The store with the notes on a run, and the name that the run has there."""
+        self._read_once()
         for prefix, store in self._stores:
             if run.startswith(prefix):
                 return store, run[len(prefix) :]
@@ -165,11 +177,14 @@ class RunNotes:
 
 
 def _watch(ref: weakref.ref[RunNotes]) -> None:
-    """Looks for changes by other processes as long as there are the notes."""
+    """Looks for changes by other processes while somebody may see them, as long as there are the
+    notes."""
     while (notes := ref()) is not None:
         began_at = time.perf_counter()
         try:
-            notes.refresh()
+            idle_seconds = notes.multiplexer.idle_seconds if notes.multiplexer else 0
+            if idle_seconds < _IDLE_SECONDS or not notes.is_read:
+                notes.refresh()
         except Exception:
             logger.exception("notes cannot be read")
         del notes
