@@ -1,4 +1,7 @@
-"""P18: the server only reads, only in the log directory, and only this machine can connect."""
+"""P18: the server only reads, only in the log directory, and only this machine can connect.
+
+Notes on runs are the exception: they change by HTTP, with a token, and lie elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 import shutil
 import socket
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +114,14 @@ def test_p18_no_path_leads_outside(confined: Any) -> None:
 def test_p18_the_log_directory_is_not_changed(
     start_server: Callable[..., Any], logdir: Path, tmp_path: Path
 ) -> None:
-    """A start, requests to every route and an end change no byte, and write no other files."""
+    """A start, requests to every route and an end change no byte, and write no other files.
+
+    Of notes, only those who have the server's token write any, into the user's data directory.
+    """
     before = state(logdir)
-    server = start_server(logdir, TMPDIR=str(tmp_path), HOME=str(tmp_path))
+    data = tmp_path / "data"
+    variables = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "XDG_DATA_HOME": str(data)}
+    server = start_server(logdir, **variables)
     folder = Path(os.readlink(f"/proc/{server.process.pid}/cwd"))
     server.wait_until_loaded()
     for plugin, routes in {
@@ -131,9 +141,24 @@ def test_p18_the_log_directory_is_not_changed(
     for method in ("PUT", "DELETE", "PATCH", "POST", "MKCOL", "MOVE"):
         for path in ("/data/runs", "/train/events", "/static/tbcore/index.html"):
             assert server.request(path, method=method, body=b"x").status in (404, 405)
+    note = b'{"runs": ["train"], "set": {"starred": true}}'
+    headers = ["Content-Type: application/json", "Sec-Fetch-Site: same-origin"]
+    installed = bool(entry_points(group="tbcore.notes"))
+    response = server.request("/data/notes", *headers, method="POST", body=note)
+    assert response.status == (403 if installed else 404)
+    assert not data.exists()
+    if installed:
+        [place] = re.findall("for changing notes is in (.*)", (folder / "stdout.txt").read_text())
+        token = Path(place).read_text().partition("#write=")[2].strip()
+        headers.append(f"X-Tbcore-Write-Token: {token}")
+        response = server.request("/data/notes", *headers, method="POST", body=note)
+        assert response.status == 200
     server.end()
     assert state(logdir) == before
-    assert list(tmp_path.rglob("*")) == []
+    written = [path for path in tmp_path.rglob("*") if not path.is_dir()]
+    assert [path.is_relative_to(data / "tbcore" / "notes") for path in written] == [
+        True
+    ] * installed
     assert sorted(path.name for path in folder.iterdir()) == ["stderr.txt", "stdout.txt"]
 
 
