@@ -216,7 +216,7 @@ export class State extends ServerState {
   /** Sets the reader's choices from the page's address. */
   #readAddress() {
     const { tab, values } = withQueries(parseAddress(location.hash));
-    const { runs, view, sort, ...settings } = values;
+    const { runs, view, sort, write, ...settings } = values;
     for (const [name] of this.#texts) delete settings[name];
     batch(() => {
       if (tab !== "") this.tab.value = tab;
@@ -230,6 +230,11 @@ export class State extends ServerState {
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
       this.#writtenRule = this.groupRule.value;
     });
+    // The secret of the printed address, with which notes can be changed, goes from the address at once.
+    if (write) {
+      store("tbcore.write", write);
+      history.replaceState(null, "", this.#address());
+    }
   }
 
   /** Returns the address of the current view: its hash, or the page's path if the hash is empty. */
