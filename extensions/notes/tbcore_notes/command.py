@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.engine import Command, CommandGroup
-from tbcore_logs.commands import offers
+from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.commands.options import LogCommand, form_options, selects_runs
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def share(*, logdir: str | None) -> int:
     """
     from tbcore_notes.printing import share_notes
 
-    return share_notes(logdir or offers.default_logdir())
+    return share_notes(logdir or default_logdir(says=True))

@@ -12,6 +12,7 @@ import click
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec, did_you_mean, is_uri, plural
+from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.printing.access import LogSelection, opened
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
 from tbcore_notes.notes import RunNotes
@@ -33,7 +34,7 @@ _COLUMNS = (
 
 def list_notes(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each run with notes; returns the exit status."""
-    logs = opened(selection.logdir)
+    logs = opened(selection.logdir or default_logdir(says=True))
     notes = cast(RunNotes, logs.notes)
     is_selected = selection.runs is not None or selection.where is not None
     names = selection.names(logs) if is_selected else [run for run, *_ in notes.all()]
