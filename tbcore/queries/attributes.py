@@ -195,9 +195,11 @@ class RunColumns:
         self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
 
     @classmethod
-    def of(cls, multiplexer: Multiplexer) -> RunColumns:
-        """Columns for all runs, as of the last commit."""
-        return RunAttributes(multiplexer).columns()
+    def of(cls, multiplexer: Multiplexer, notes: Notes | None = None) -> RunColumns:
+        """Columns for all runs, as of the last commit, with notes for queries."""
+        columns = RunAttributes(multiplexer).columns()
+        columns._notes = notes
+        return columns
 
     def changed_since(self, generation: int) -> RunColumns:
         """Columns for the runs that have changed, or inherit changes, since a generation."""

@@ -96,7 +96,8 @@ class App:
         if config.dev:
             self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
         if notes := multiplexer._notes:
-            respond = notes.serve(config, multiplexer, self._updates.wake)
+            changed = self._updates.wake
+            respond = notes.serve(config, multiplexer, changed, lambda: multiplexer._idle_seconds)
             self._body_routes["/data/notes"] = respond, {*SAFE_METHODS, "POST"}
         # A pool of its own, since it may take seconds to find the minima of many long series.
         self._body_pool = ThreadPool("attributes", max_threads=4)

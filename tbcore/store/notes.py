@@ -40,12 +40,17 @@ class Notes(Protocol):
         """
 
     def serve(
-        self, config: Any, multiplexer: Any, changed: Callable[[], object]
+        self,
+        config: Any,
+        multiplexer: Any,
+        changed: Callable[[], object],
+        idle_seconds: Callable[[], float],
     ) -> Callable[[Any], Any]:
         """A function from a Request for `data/notes`, whose body has been read, to the Response.
 
         It decides who may change notes, with the `Config` of the server. From now on, `changed` is
-        called after each change, also after one by another process.
+        called after each change, also after one by another process; `idle_seconds` is for how long
+        nobody has asked for data.
         """
 
 

@@ -129,9 +129,7 @@ class Logs(Mapping[str, Run]):
     def attributes(self) -> RunColumns:
         """Hyperparameters and values of all runs as columns. Reads all runs."""
         everything = load(map(self._run, self._reader.names()), self._reader)
-        multiplexer = multiplexer_of(everything)
-        multiplexer.notes = notes_of(self._reader)
-        return RunColumns.of(multiplexer)
+        return RunColumns.of(multiplexer_of(everything), notes_of(self._reader))
 
     @property
     def sizes(self) -> Mapping[str, int]:

@@ -50,8 +50,8 @@ class RunNotes:
         self._lock = threading.Lock()
         """Held while one thread looks for changes."""
         self._changed: Callable[[], object] = lambda: None
-        self.multiplexer: Multiplexer | None = None
-        """That of the server that serves the notes, if any."""
+        self.idle_seconds: Callable[[], float] = lambda: 0.0
+        """For how long nobody has asked the server for data, if one serves the notes."""
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
 
@@ -149,12 +149,16 @@ class RunNotes:
         return {run for run, records, _ in self.all() if is_found(records)}
 
     def serve(
-        self, config: Config, multiplexer: Multiplexer, changed: Callable[[], object]
+        self,
+        config: Config,
+        multiplexer: Multiplexer,
+        changed: Callable[[], object],
+        idle_seconds: Callable[[], float],
     ) -> Callable[[Any], Any]:
         """See `tbcore.store.notes.Notes`."""
         from tbcore_notes.http import respond
 
-        self._changed, self.multiplexer = changed, multiplexer
+        self._changed, self.idle_seconds = changed, idle_seconds
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
@@ -182,8 +186,7 @@ def _watch(ref: weakref.ref[RunNotes]) -> None:
     while (notes := ref()) is not None:
         began_at = time.perf_counter()
         try:
-            idle_seconds = notes.multiplexer.idle_seconds if notes.multiplexer else 0
-            if idle_seconds < _IDLE_SECONDS or not notes.is_read:
+            if notes.idle_seconds() < _IDLE_SECONDS or not notes.is_read:
                 notes.refresh()
         except Exception:
             logger.exception("notes cannot be read")

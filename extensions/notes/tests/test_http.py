@@ -37,7 +37,7 @@ def served(logdir: Path, **config: Any) -> TbcoreClient:
     server = Server(logdir, plugins=[], port=6006, **{"write_token": "", **config})
     if host is not None:
         object.__setattr__(server.config, "host", host)
-    server.multiplexer.notes = RunNotes([LogdirSpec(None, str(logdir))])
+    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)
 
@@ -73,7 +73,7 @@ def test_a_change_is_in_the_answer_and_in_later_ones(logdir: Path) -> None:
 def test_the_stream_has_the_generation(logdir: Path) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
     client, woken = served(logdir), threading.Event()
-    notes = client.multiplexer.notes
+    notes = client.multiplexer._notes
     assert isinstance(notes, RunNotes)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
@@ -119,7 +119,7 @@ def test_a_note_that_cannot_be_kept_is_an_error(
     logdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = served(logdir)
-    notes = client.multiplexer.notes
+    notes = client.multiplexer._notes
     assert isinstance(notes, RunNotes)
     monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
     response = change(client)
