@@ -43,8 +43,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         name, before = files[numbers[id(file)]]
         files[numbers[id(file)]] = name, before + num_bytes
 
-    def new_init(file: LocalFile, path: str) -> None:
-        init(file, path)
+    def new_init(file: LocalFile, path: str, *args: Any) -> None:
+        init(file, path, *args)
         numbers[id(file)] = len(files)
         files.append((os.path.basename(path), 0))
 
