@@ -209,7 +209,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       if (!signal.aborted) state.pluginKeys.value = keys;
     },
     theme: readable(state.theme),
-    notice: readable(computed(() => /** @type {any} */ (new Map(Object.entries({ ...state.status.value })).get(prefix + "notice")) ?? null)),
+    notice: readable(computed(() => Reflect.get({ ...state.status.value }, prefix + "notice") ?? null)),
     generations,
     onReload(callback) {
       let isFirst = true;

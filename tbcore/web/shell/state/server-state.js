@@ -119,7 +119,7 @@ export function keepInSync(state) {
       const hasNewData = (state.status.value = status) && isNew(status);
       const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
       // If all runs went since the status, the page keeps them: the next status says so.
-      const isShown = hasNewData && !(lists?.[0].length === 0 && status.num_runs > 0);
+      const isShown = hasNewData && !(lists && !lists[0].length && status.num_runs);
       batch(() => {
         state.serverError.value = null;
         if (!isShown) return;
