@@ -276,7 +276,8 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, profile: Any, tmp_path
         const label = 'The regular expression takes too long';
         let numFrames = 0;
         const count = () => {
-          const isEnded = tb.all('.tb-filter-error').some((node) => node.textContent.startsWith(label));
+          const errors = tb.all('.tb-filter-error').map((node) => node.textContent);
+          const isEnded = errors.some((text) => text.startsWith(label));
           if (isEnded) return done(numFrames);
           numFrames++;
           requestAnimationFrame(count);
