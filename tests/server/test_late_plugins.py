@@ -184,7 +184,7 @@ def test_a_server_starts_without_a_plugin_whose_import_hangs(tmp_path: Path) -> 
     )
     try:
         assert process.stdout is not None
-        address = next(word for word in process.stdout.readline().split() if "://" in word)
+        address = next(w for line in process.stdout for w in line.split() if "://" in w)
         listed = lambda: httpx.get(f"{address}data/plugins").json()["plugins"]  # noqa: E731
         [slow] = [plugin for plugin in listed() if plugin["name"] == "slow"]
         assert (slow["state"], slow["reason"]) == ("starting", "plugin 'slow' is starting")

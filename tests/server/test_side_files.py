@@ -403,7 +403,7 @@ def test_a_server_that_reads_once_finds_files_as_well(run: Path, tmp_path: Path)
     )
     try:
         assert process.stdout is not None
-        address = next(word for word in process.stdout.readline().split() if "://" in word)
+        address = next(w for line in process.stdout for w in line.split() if "://" in w)
         while not httpx.get(f"{address}data/plugins_listing").json()["texts"]:
             pass
     finally:

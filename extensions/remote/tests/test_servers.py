@@ -207,7 +207,7 @@ def test_opening_a_page_and_reload_scan_at_once(
     )
     try:
         assert process.stdout is not None
-        address = next(word for word in process.stdout.readline().split() if "://" in word)
+        address = next(w for line in process.stdout for w in line.split() if "://" in w)
         served = Served(address, storages.URI)
         served.wait_for_points("a", "loss", 1)
         time.sleep(0.01)
