@@ -54,7 +54,8 @@ class RunningServer:
             wrap=self._recording,
         )
         self._server.start()
-        logs.reload()  # Finds the files that the plugins claim.
+        if logs.name != "gone":  # Its files must not be missed before a route is asked.
+            logs.reload()  # Finds the files that the plugins claim.
         self.mounted = {one.plugin.name: one for one in self._server.app.mounted}
         self.url = self._server.url.removesuffix("/")
         """The address of the server, with its prefix and no slash at the end."""
