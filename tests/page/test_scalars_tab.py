@@ -76,17 +76,17 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
         "(tag) => tb.card(tag)?.querySelector('.tb-chart-plot')?.checkVisibility()", arg=tag
     )
     page.evaluate("(tag) => tb.card(tag).scrollIntoView({block: 'center'})", tag)
-    box = page.evaluate(
-        "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()",
-        tag,
-    )
+    place = "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()"
     # The axis is padded by 2 % on both sides.
     share = (step + 0.02 * last) / (1.04 * last)
-    page.mouse.move(
-        box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
-    )
-    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
-    page.evaluate("() => tb.frame()")  # it may have been open at another place
+    box = None
+    # The names of lines are loaded later, and take a part of the plot's width.
+    while box != (box := page.evaluate(place, tag)):
+        page.mouse.move(
+            box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
+        )
+        page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+        page.evaluate("() => tb.frame()")  # it may have been open at another place
     return page.evaluate("() => tb.rows()")
 
 
