@@ -25,7 +25,7 @@ TAGS = ("loss", "a/b", "h", "i", "a", "t", "p", "r", "none")
 RUNS = ("train", "eval", "media", "none")
 OWN = ("instance", "generation", "runs_generation", "bytes_read", "passes", "num_requests",
        "num_requests_per_scan", "num_directories", "logdirs", "other_files", "now",
-       "modified_times", "scanned_at")  # fmt: skip
+       "notes_generation", "modified_times", "scanned_at")  # fmt: skip
 """Members of responses that tell about one server, or about one copy of the files."""
 
 IDENTITY = re.compile(rb"(?<![0-9a-f])([0-9a-f]+-[0-9a-f]+)?-(?=[0-9a-f]+-[0-9a-f]{8}-[0-9])")
