@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,26 +167,16 @@ def plugin_info():
 """
 
 
-def test_a_server_starts_without_a_plugin_whose_import_hangs(tmp_path: Path) -> None:
+def test_a_server_starts_without_a_plugin_whose_import_hangs(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
     go, plugins = tmp_path / "go", tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "slow.py").write_text(SLOW.format(go=str(go)))
-    command = [
-        *(sys.executable, "-m", "tbcore", "serve", "--logdir", str(tmp_path), "--port", "0"),
-        *("--plugins_dir", str(plugins)),
-    ]
-    environ = {**os.environ, "TBCORE_PLUGINS": ""}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environ
-    )
-    try:
-        assert process.stdout is not None
-        address = next(w for line in process.stdout for w in line.split() if "://" in w)
-        listed = lambda: httpx.get(f"{address}data/plugins").json()["plugins"]  # noqa: E731
-        [slow] = [plugin for plugin in listed() if plugin["name"] == "slow"]
-        assert (slow["state"], slow["reason"]) == ("starting", "plugin 'slow' is starting")
-        go.touch()
-        until(lambda: "active" in [p["state"] for p in listed() if p["name"] == "slow"])
-    finally:
-        process.terminate()
-        process.communicate()
+    address = serve(tmp_path, "--plugins_dir", str(plugins))
+    listed = lambda: httpx.get(f"{address}/data/plugins").json()["plugins"]  # noqa: E731
+    [slow] = [plugin for plugin in listed() if plugin["name"] == "slow"]
+    assert (slow["state"], slow["reason"]) == ("starting", "plugin 'slow' is starting")
+    go.touch()
+    until(lambda: "active" in [p["state"] for p in listed() if p["name"] == "slow"])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from common_fixtures import until
 from starlette.requests import Request
 from starlette.routing import Route
 
@@ -389,23 +388,13 @@ def plugin_info():
 """
 
 
-def test_a_server_that_reads_once_finds_files_as_well(run: Path, tmp_path: Path) -> None:
+def test_a_server_that_reads_once_finds_files_as_well(
+    serve: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its plugins are imported while it reads."""
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
     add(run / "notes1.txt")
     add(tmp_path / "plugins" / "texts.py", PLUGIN_FILE.encode())
-    command = [
-        *(sys.executable, "-m", "tbcore", "serve", "--logdir", str(run.parent), "--port", "0"),
-        *("--plugins_dir", str(tmp_path / "plugins"), "--reload_interval", "0"),
-    ]
-    environ = {**os.environ, "TBCORE_PLUGINS": ""}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environ
-    )
-    try:
-        assert process.stdout is not None
-        address = next(w for line in process.stdout for w in line.split() if "://" in w)
-        while not httpx.get(f"{address}data/plugins_listing").json()["texts"]:
-            pass
-    finally:
-        process.terminate()
-        process.communicate()
+    plugins = str(tmp_path / "plugins")
+    address = serve(run.parent, "--plugins_dir", plugins, "--reload_interval", "0")
+    until(lambda: httpx.get(f"{address}/data/plugins_listing").json()["texts"])

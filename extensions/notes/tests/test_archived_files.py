@@ -21,19 +21,6 @@ DAY = 86400
 OLD = time.time() - 3 * DAY
 
 
-@pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def logdir(tmp_path: Path) -> Path:
-    path = tmp_path / "runs"
-    path.mkdir()
-    return path
-
-
 def log(logdir: Path, run: str, *, at: float = OLD, filename: str | None = None) -> Path:
     """An event file whose last event and last write were at a time."""
     path = write_run(logdir, run, scalars={"loss": [1.0]}, wall_time=at, filename=filename)

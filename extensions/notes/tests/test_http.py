@@ -18,12 +18,6 @@ TOKEN = "a-write-token"
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
 
 
-@pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
     for run in ("a", "b/c"):

@@ -20,12 +20,6 @@ from tbcore_testing import write_run
 WALL_TIME = 1_700_000_000.0
 
 
-@pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
     for run in ("sweep/a", "sweep/b", "."):

@@ -25,20 +25,6 @@ from tbcore_notes.store import NotesError, Store, value_of
 NOW = time.time_ns() // 1000
 
 
-@pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This user's data directory."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def logdir(tmp_path: Path) -> Path:
-    path = tmp_path / "runs"
-    path.mkdir()
-    return path
-
-
 def opened(logdir: Path) -> Store:
     found = Store(str(logdir))
     found.refresh()
