@@ -97,8 +97,9 @@ class App:
             self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
         if notes := multiplexer._notes:
             changed = self._updates.wake
-            respond = notes.serve(config, multiplexer, changed, lambda: multiplexer._idle_seconds)
-            self._body_routes["/data/notes"] = respond, {*SAFE_METHODS, "POST"}
+            routes = notes.serve(config, multiplexer, changed, lambda: multiplexer._idle_seconds)
+            for path, respond in routes.items():
+                self._body_routes[path] = respond, {*SAFE_METHODS, "POST"}
         # A pool of its own, since it may take seconds to find the minima of many long series.
         self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)
@@ -304,6 +305,9 @@ class App:
         rest = ""
         if path.startswith("/static/tbcore/"):
             folder, rest = WEB, path.removeprefix("/static/tbcore/")
+        elif path.startswith("/static/notes/") and self._multiplexer._notes:
+            folder = self._multiplexer._notes.static_folder
+            rest = path.removeprefix("/static/notes/")
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):

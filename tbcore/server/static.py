@@ -47,16 +47,17 @@ CONTENT_TYPES = {
 .js is text/plain, and browsers do not run a module of that type."""
 
 COMMENTS = {
-    ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
+    ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$|^[ \t]+", re.MULTILINE),
     ".js": re.compile(
         rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$"
         rb"|/\*\* @type (?:[^*\n]|\*(?!/))*\*/ ?",
         re.MULTILINE,
     ),
 }
-"""Maps a suffix to a pattern of the comments to remove: those with nothing else on their lines, and
-the types in JavaScript. The pattern also matches text that looks like a comment in a template
-literal; a file with such text can have the suffix .mjs, which is served as it is."""
+"""Maps a suffix to a pattern of what is removed: comments with nothing else on their lines, indents
+in styles, and the types in JavaScript, whose indents may be parts of texts. The pattern also
+matches text that looks like a comment in a template literal; a file with such text can have the
+suffix .mjs, which is served as it is."""
 LICENSE_MARKS = (b"@license", b"@preserve")
 """A comment with one of these words is kept, as minifiers do."""
 

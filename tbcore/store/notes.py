@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -18,7 +19,10 @@ class Notes(Protocol):
     """The notes on the runs of some log directories. Its methods may be called on any thread."""
 
     generation: int
-    """Rises with each change."""
+    """Rises with each change; 0 if there is nothing to show."""
+    static_folder: Path
+    """The folder of the page's part, whose files are at `static/notes/`. Its `index.js` has the
+    default export that `tbcore/web/host.js` describes as NotesModule."""
 
     def found(self, sign: str, text: str | re.Pattern[str]) -> Collection[str]:
         """The names of the runs that a term of a query finds, and maybe of runs that are gone.
@@ -45,10 +49,11 @@ class Notes(Protocol):
         multiplexer: Any,
         changed: Callable[[], object],
         idle_seconds: Callable[[], float],
-    ) -> Callable[[Any], Any]:
-        """A function from a Request for `data/notes`, whose body has been read, to the Response.
+    ) -> Mapping[str, Callable[[Any], Any]]:
+        """Maps addresses, such as `/data/notes`, to functions from a Request, whose body has been
+        read, to the Response.
 
-        It decides who may change notes, with the `Config` of the server. From now on, `changed` is
+        They decide who may change notes, with the `Config` of the server. From now on, `changed` is
         called after each change, also after one by another process; `idle_seconds` is for how long
         nobody has asked for data.
         """

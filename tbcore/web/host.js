@@ -102,6 +102,7 @@
  *
  * @typedef {object} Run  a run that is shown
  * @property {string} name
+ * @property {string} label  the name to show for it: that which a user has given to it, or else `name`
  * @property {string} color  `#rrggbb` for the current theme; its group's colour if runs are grouped
  * @property {string | null} group  name of its group; null if runs are not grouped
  *
@@ -134,6 +135,38 @@
  * @property {string[]} tags  names of some of these tags
  * @property {(number | null)[]} first_steps  the first such step of each of `tags`
  * @property {(string | null)[]} [first_values]  "NaN", "Infinity" or "-Infinity" at this step
+ */
+
+/**
+ * What an extension that keeps notes adds to the page: the default export of `index.js` in the folder
+ * that `tbcore/store/notes.py` names. The page loads it at once if something is noted, or else when
+ * the first tab is drawn.
+ * @typedef {{ start: (page: NotesPage) => Promise<Notes> }} NotesModule
+ *
+ * @typedef {object} NotesPage  what it can use of the page
+ * @property {Readable<readonly string[]>} runs  the names of all runs, also of those that are put away
+ * @property {Readable<ReadonlyMap<string, RunDetails>>} details
+ * @property {Readable<number>} generation  that of the notes on the server
+ * @property {Readable<string> & { set(text: string): void }} query  the query for runs
+ * @property {Readable<string>} address  the fragment of the address of what is shown
+ * @property {(fragment: string) => void} open  shows what a fragment says, as a link does
+ * @property {() => string} logdir
+ * @property {(path: string, params?: Params) => string} url  the URL of an address of the server
+ *
+ * @typedef {object} Notes
+ * @property {Readable<ReadonlyMap<string, Noted>>} runs
+ * @property {Readable<unknown>} bar  what stands beside the button that copies a link; null for nothing
+ * @property {Readable<unknown>} foot  what stands below the run list; null for nothing
+ * @property {(runs: readonly string[], item: MenuItem) => unknown} menu  draws items of the menu of these runs
+ *
+ * @typedef {object} Noted  about one run
+ * @property {string} [label]  the name to show for it
+ * @property {string} [color]  `#rrggbb`
+ * @property {boolean} [isHidden]  whether it is put away
+ * @property {unknown} [mark]  what stands after its name in the run list
+ *
+ * @typedef {(text: string, act: () => unknown, label?: string) => unknown} MenuItem  draws a button
+ *   that closes the menu and then acts
  */
 
 export {};

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tbcore import Multiplexer
@@ -35,6 +36,9 @@ class RunNotes:
 
     Implements `tbcore.store.notes.Notes`.
     """
+
+    static_folder = Path(__file__).parent / "static"
+    """The part of the page."""
 
     def __init__(self, specs: Sequence[LogdirSpec]) -> None:
         """Raises OptionError unless there is one directory, or each has a name of its own: only
@@ -154,7 +158,7 @@ class RunNotes:
         multiplexer: Multiplexer,
         changed: Callable[[], object],
         idle_seconds: Callable[[], float],
-    ) -> Callable[[Any], Any]:
+    ) -> Mapping[str, Callable[[Any], Any]]:
         """See `tbcore.store.notes.Notes`."""
         from tbcore_notes.http import respond
 
@@ -163,7 +167,7 @@ class RunNotes:
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
         ).start()
-        return partial(respond, self, config, multiplexer)
+        return {"/data/notes": partial(respond, self, config, multiplexer)}
 
     # -- private -------------------------------------------------------------------------------
 

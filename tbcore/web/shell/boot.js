@@ -19,6 +19,8 @@ import { TopBar, isFirstPass } from "./top-bar.js";
 
 /** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("lazy.css", import.meta.url);
+/** How long after the first tab is drawn the page loads what it has of notes, if nothing is noted. */
+const KEPT_DELAY_MS = 1000;
 
 // --- sidebar -------------------------------------------------------------------------------------
 
@@ -165,6 +167,13 @@ function Page({ state, sync }) {
   const isConnecting = emptyKind === "connecting" && !state.serverError.value;
   const isOpening = isConnecting || (emptyKind === null && plugin?.error === null && isTabOpening);
 
+  const status = state.status.value;
+  const isNoted = Boolean(status?.notes_generation);
+  useEffect(() => {
+    if (isOpening && !isNoted) return undefined;
+    const timer = setTimeout(() => import("./state/kept.js").then(({ start }) => start(state)).catch(console.warn), isNoted ? 0 : KEPT_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [isOpening, isNoted]);
   const onInfo = () => setDialog("info");
   const onHelp = () => setDialog("help");
   // An effect after the paint would load the notice that no tab is open.

@@ -31,6 +31,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
     </a>
     <${Tabs} state=${state} />
     <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${sync.retry} />
+    ${state.notes.value?.bar.value}
     <${CopyLink} state=${state} />
     <${IconButton} icon="reload" label="Reload" title="Reload all data from the server" onClick=${sync.reload} />
     <${IconButton} icon=${isDark ? "sun" : "moon"} label=${otherTheme} title=${otherTheme} onClick=${state.toggleTheme} />

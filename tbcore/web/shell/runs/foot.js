@@ -1,6 +1,6 @@
 /**
  * What stands below the list of runs: the meaning of their colours, which groups are not shown as a
- * whole, and once the offer to average over seeds. Below the list, none of this moves a row. Loaded
+ * whole, what the notes put away, and once the offer to average over seeds. Below the list, none of this moves a row. Loaded
  * when there is something to show.
  */
 
@@ -14,7 +14,8 @@ import { SeedsOffer } from "./seeds-offer.js";
 /** The legend, the note and the offer. @param {{ state: State }} props */
 export function RunsFoot({ state }) {
   const text = partText(state);
-  return html`${state.colorLegend.value && html`<${Lazy} load=${() => import("./color-legend.js")} of="ColorLegend" state=${state} />`}
+  return html`${state.notes.value?.foot.value}
+    ${state.colorLegend.value && html`<${Lazy} load=${() => import("./color-legend.js")} of="ColorLegend" state=${state} />`}
     ${text && html`<div class="tb-legend" role="status">${text}</div>`}
     <${SeedsOffer} state=${state} />`;
 }

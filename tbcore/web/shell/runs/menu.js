@@ -85,6 +85,7 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
       <span>Only the first, ${order}</span>
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
     </div>`}
+    ${state.notes.value?.menu(row.runs, item)}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
     ${coloredName !== null &&

@@ -62,7 +62,7 @@ export function RunsPanel({ state, listed }) {
   }, [shown, view, groupOf, isOpen]);
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
-  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null;
+  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null || Boolean(state.notes.value?.foot.value);
   /** Whether the list shows what another text finds. */
   const isOld = shown.length < byName.length && (filter.error || filter.isHeld);
   const isLimited = newest.size < matching.length;

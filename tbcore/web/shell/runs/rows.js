@@ -135,6 +135,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     box.current?.focus({ preventScroll: true });
   }, [isCurrent]);
   const diverged = divergedRuns(state, runs);
+  const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const isPartial = numChecked > 0 && numChecked < runs.length;
   const numRuns = (kind === "group" && state.rules.value?.groupSizes.value.get(name)) || runs.length;
@@ -188,8 +189,9 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             onFocus=${onFocus}
             onClick=${(/** @type {MouseEvent} */ event) => onCheck(row, event)}
           />
-          <${Name} name=${label} part=${part} />
+          ${noted?.label ? html`<${Name} name=${noted.label} />` : html`<${Name} name=${label} part=${part} />`}
         </label>
+        ${noted?.mark}
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">

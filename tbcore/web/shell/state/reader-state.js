@@ -97,7 +97,7 @@ export class State extends ServerState {
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => {
-    if (!this.groupOf.value) return this.#assignColors(this.runs.value);
+    if (!this.groupOf.value) return this.#assignColors(this.allRuns.value);
     const groupColors = this.#assignColors([...new Set(this.groupOf.value.values())]);
     return new Map(Array.from(this.groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
@@ -112,6 +112,7 @@ export class State extends ServerState {
       .filter((name) => (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name))
       .map((name) => ({
         name,
+        label: this.noted.value.get(name)?.label ?? name,
         color: this.colors.value.get(name) ?? DEFAULT_COLOR,
         group: this.groupOf.value?.get(name) ?? null,
       }));
@@ -201,7 +202,8 @@ export class State extends ServerState {
   /** A colour for each name: the reader's choice, or else one by the rule, or else one computed from all names. @param {readonly string[]} names */
   #assignColors(names) {
     const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
-    for (const [name, color] of Object.entries(this.colorOverrides.values.value)) {
+    const noted = Array.from(this.noted.value, ([run, { color }]) => [run, color ?? ""]);
+    for (const [name, color] of [...noted, ...Object.entries(this.colorOverrides.values.value)]) {
       if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }
     return assigned;

@@ -5,7 +5,7 @@ import { ServerError, address, getJSON, watchUpdates } from "./server.js";
 import { isLive } from "./tree.js";
 
 /** @import { Signal } from "@preact/signals-core" */
-/** @import { Frontends, Generations, RunDetails } from "../../host.js" */
+/** @import { Frontends, Generations, Notes, RunDetails } from "../../host.js" */
 /** @import { Connection, Status } from "./server.js" */
 
 /** Minimum time between two refreshes of a visible page. */
@@ -42,7 +42,13 @@ export class ServerState {
     return tabs.sort((a, b) => Number(b.active) - Number(a.active));
   });
   /** Names of all runs, in the order of data/runs. @type {Signal<string[]>} */
-  runs = signal([]);
+  allRuns = signal([]);
+  /** What users have noted about runs; null without an extension that keeps it, and until it is loaded. @type {Signal<Notes | null>} */
+  notes = signal(null);
+  /** The notes that the page shows, by run. */
+  noted = computed(() => this.notes.value?.runs.value ?? new Map());
+  /** The runs that are not put away. */
+  runs = computed(() => this.allRuns.value.filter((run) => !this.noted.value.get(run)?.isHidden));
   /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
   runDetails = signal(new Map());
   /** The server's clock, in seconds since the epoch; updated while the page is visible. */
@@ -52,7 +58,7 @@ export class ServerState {
   /** Whether the server has found that all runs are gone. The page keeps what it has of them until there are others. */
   areGone = computed(() => {
     const status = this.status.value;
-    return status?.num_runs === 0 && this.runs.value.length > 0 && this.generations.value.all.startsWith(status.instance);
+    return status?.num_runs === 0 && this.allRuns.value.length > 0 && this.generations.value.all.startsWith(status.instance);
   });
 }
 
@@ -102,7 +108,7 @@ export function keepInSync(state) {
     // The refresh checks for newer data when it ends.
     if (isRefreshing) return;
     const isVisible = document.visibilityState === "visible";
-    const interval = isVisible ? Math.max(REFRESH_INTERVAL_MS, state.runs.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
+    const interval = isVisible ? Math.max(REFRESH_INTERVAL_MS, state.allRuns.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
     clearTimeout(timer);
     timer = setTimeout(refresh, Math.max(0, lastRefresh + interval - performance.now()));
   }
@@ -123,7 +129,7 @@ export function keepInSync(state) {
       batch(() => {
         state.serverError.value = null;
         if (!isShown) return;
-        if (lists) [state.runs.value, state.frontends.value] = lists;
+        if (lists) [state.allRuns.value, state.frontends.value] = lists;
         state.generations.value = next;
       });
       if (isShown) requestDetails();
@@ -189,7 +195,7 @@ function syncRunDetails(state) {
 
   /** Fetches the details as soon as the interval since the last request has passed. */
   function request() {
-    const numRuns = state.runs.value.length;
+    const numRuns = state.allRuns.value.length;
     const interval = Math.max(DETAILS_INTERVAL_MS, numRuns * DETAILS_INTERVAL_MS_PER_RUN);
     timer ??= setTimeout(fetchDetails, Math.max(0, lastRequest + interval - performance.now()));
   }

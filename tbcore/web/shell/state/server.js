@@ -81,6 +81,8 @@ export async function getJSON(url, init) {
  *   `is_active` returns after its timeout
  * @property {number} generation  increases when any data changes
  * @property {number} runs_generation  the generation at which the list of runs or tags last changed
+ * @property {number} [notes_generation]  increases when notes change, and is 0 if there are none; undefined if no extension
+ *   keeps any
  * @property {boolean} loading  whether a pass is in progress
  * @property {number} passes  completed passes over the log directory
  * @property {number} num_runs
@@ -108,31 +110,40 @@ export async function getJSON(url, init) {
  * @typedef {{ onStatus: (status: Status) => void, onConnection: (connection: Connection) => void }} Listener
  */
 
-const POLL_INTERVAL_MS = 3000;
 /** Time within which the worker must send its first message. */
 const WORKER_TIMEOUT_MS = 4000;
-/** Time within which the page's own event stream must send its first message. */
-const STREAM_TIMEOUT_MS = 8000;
+/** Time from a failure to load the module with the other sources to the next attempt. */
+const LOAD_DELAY_MS = 3000;
 
 /** Starts listening, for as long as the page is open; returns a function that reconnects at once. @param {Listener} listener */
 export function watchUpdates(listener) {
   let closing = new AbortController();
   let retry = () => {};
-  /** @type {(source: Source) => void} */
-  const start = (source) => {
+  /** @type {FallBack} */
+  const fallBackTo = async (name, attempt = 0) => {
     closing.abort();
-    closing = new AbortController();
-    retry = source(listener, closing.signal, start);
+    const { signal } = (closing = new AbortController());
+    try {
+      // After a failure, browsers load a module again only from a different URL.
+      const sources = await import(`./other-sources.js${attempt ? `?${attempt}` : ""}`);
+      if (!signal.aborted) retry = sources[name](listener, signal, fallBackTo);
+    } catch {
+      if (signal.aborted) return;
+      listener.onConnection("retrying");
+      setTimeout(fallBackTo, LOAD_DELAY_MS, name, attempt + 1);
+    }
   };
-  start(typeof SharedWorker === "function" ? fromWorker : fromStream);
+  if (typeof SharedWorker === "function") retry = fromWorker(listener, closing.signal, fallBackTo);
+  else fallBackTo("fromStream");
   window.addEventListener("online", () => retry());
   return () => retry();
 }
 
 /**
- * Listens to the server until the signal is aborted, and calls `fallBackTo` with another source if
- * this one does not work. Returns a function that reconnects at once.
- * @typedef {(listener: Listener, signal: AbortSignal, fallBackTo: (source: Source) => void) => () => void} Source
+ * Listens to the server until the signal is aborted, and calls `fallBackTo` with the name of another
+ * source if this one does not work. Returns a function that reconnects at once.
+ * @typedef {(listener: Listener, signal: AbortSignal, fallBackTo: FallBack) => () => void} Source
+ * @typedef {(name: "fromStream" | "fromPolling", attempt?: number) => void} FallBack
  */
 
 /** Listens to the shared worker. @type {Source} */
@@ -146,18 +157,18 @@ function fromWorker(listener, signal, fallBackTo) {
     try {
       worker = new SharedWorker(new URL("updates-worker.js", import.meta.url), { name: "tbcore update stream" });
     } catch {
-      queueMicrotask(() => fallBackTo(fromStream));
+      queueMicrotask(() => fallBackTo("fromStream"));
       return;
     }
     port = worker.port;
-    const timeout = setTimeout(fallBackTo, WORKER_TIMEOUT_MS, fromStream);
+    const timeout = setTimeout(fallBackTo, WORKER_TIMEOUT_MS, "fromStream");
     signal.addEventListener("abort", () => clearTimeout(timeout));
-    worker.addEventListener("error", () => fallBackTo(fromStream), { signal });
+    worker.addEventListener("error", () => fallBackTo("fromStream"), { signal });
     port.onmessage = ({ data }) => {
       clearTimeout(timeout);
       if (data.type === "ping") send({ type: "pong" });
       else if (data.type === "status") listener.onStatus(data.status);
-      else if (data.connection === "timed out") fallBackTo(fromPolling);
+      else if (data.connection === "timed out") fallBackTo("fromPolling");
       else listener.onConnection(data.connection);
     };
     register();
@@ -184,53 +195,4 @@ function fromWorker(listener, signal, fallBackTo) {
   // The worker may also have removed a page that was suspended for long.
   document.addEventListener("visibilitychange", register, { signal });
   return () => send({ type: "retry" });
-}
-
-/** Listens to an event stream of this page. @type {Source} */
-function fromStream(listener, signal, fallBackTo) {
-  /** @type {EventSource | undefined} */
-  let stream;
-  let hasReceived = false;
-
-  /** Opens the stream of a visible page, or closes that of a hidden one. */
-  function connect() {
-    stream?.close();
-    // A browser limits the connections to one server: a hidden page leaves them to visible ones.
-    if (document.visibilityState !== "visible") return;
-    stream = new EventSource(address("data/updates"));
-    stream.onmessage = (event) => {
-      hasReceived = true;
-      listener.onConnection("live");
-      listener.onStatus(JSON.parse(event.data));
-    };
-    stream.onerror = () => {
-      listener.onConnection("retrying");
-      if (!hasReceived || stream?.readyState === EventSource.CLOSED) fallBackTo(fromPolling);
-    };
-  }
-  const timeout = setTimeout(() => hasReceived || fallBackTo(fromPolling), STREAM_TIMEOUT_MS);
-  signal.addEventListener("abort", () => {
-    clearTimeout(timeout);
-    stream?.close();
-  });
-  document.addEventListener("visibilitychange", connect, { signal });
-  connect();
-  return connect;
-}
-
-/** Polls data/status. No other source replaces this one. @type {Source} */
-function fromPolling(listener) {
-  async function poll() {
-    if (document.visibilityState !== "visible") return;
-    try {
-      listener.onStatus(await getJSON(address("data/status", { visible: "true" })));
-      listener.onConnection("live");
-    } catch {
-      listener.onConnection("retrying");
-    }
-  }
-  setInterval(poll, POLL_INTERVAL_MS);
-  document.addEventListener("visibilitychange", poll);
-  poll();
-  return poll;
 }
