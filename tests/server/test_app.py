@@ -696,7 +696,7 @@ def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> N
 def test_comments_of_modules_and_styles_are_removed(
     make_client: Make, package: ModuleType, name: str
 ) -> None:
-    """Comments become empty lines, and indents of styles go, in files of the core and of plugins."""
+    """Comments become empty lines, and indents of styles go, in all files of core and plugins."""
     written = (Path(tbcore.__file__).parent / "web" / name).read_text()
     unindented = re.sub("^ +", "", written, flags=re.M) if name.endswith(".css") else written
     client = make_client({"made": package})
