@@ -146,6 +146,7 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         ("samples", _is_int(info.samples) and info.samples >= 0, "an int, 0 or more"),
         ("order", _is_int(info.order), "an int"),
         ("description", isinstance(info.description, str), "a string"),
+        ("run_action", info.run_action == "" or _is_title(info.run_action), "a verb, or empty"),
         ("how_to_log", _are_texts(info.how_to_log), "a mapping of strings to strings"),
         ("options", isinstance(info.options, Sequence), "a sequence of Option"),
         ("module", info.module is None or _is_module_path(info.module),

@@ -98,6 +98,7 @@ class CoreRoutes:
                     **({"traceback": m.traceback or activity.traceback} if config.dev else {}),
                     "distribution": " ".join(plugin.source_label(whole_path=plugin.dev)).strip(),
                     "description": plugin.info.description if plugin.info else "",
+                    "run_action": plugin.info.run_action if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
                 for m, _, _, activity in self._plugins

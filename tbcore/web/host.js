@@ -78,6 +78,7 @@
  * @property {string} [traceback]  traceback of the error, "" if it has none; only with `--dev`
  * @property {string} distribution  the Python distribution that it belongs to
  * @property {string} description
+ * @property {string} run_action  what it does with a run, as a verb; "" for nothing
  * @property {Readonly<Record<string, string>>} how_to_log  a few lines of code by framework
  *
  * @typedef {object} Unshown  one kind of data that no installed plugin shows

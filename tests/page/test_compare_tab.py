@@ -91,7 +91,7 @@ def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
         "step 100", "", "step 200 −0.125 (−50 %)",
     ]  # fmt: skip
     wait_for_cells(page, "config text", ["logged", "not logged", "logged"])
-    page.wait_for_function("() => location.hash.includes('compare.base=resnet/seed0')")
+    page.wait_for_function("() => location.hash.includes('compare.run=resnet/seed0')")
 
     page = open_page("#compare&query=resnet/seed0|vit/seed0")
     wait_for_cells(page, "lr", ["0.5", "0.25"])
@@ -111,7 +111,7 @@ def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
 
 def test_values_are_those_of_the_server(open_page: Any, server: Any) -> None:
     """NaN is said, and what is lowest is finite."""
-    page = open_page("#compare&query=diverged|resnet/seed1&compare.base=resnet/seed1")
+    page = open_page("#compare&query=diverged|resnet/seed1&compare.run=resnet/seed1")
     wait_for_cells(page, "val/loss last", ["1.5", "NaN"])
     wait_for_cells(page, "val/loss lowest", ["1.25", "best: 1"])
     notes = page.evaluate("() => compared.notes('val/loss lowest')")
@@ -121,7 +121,7 @@ def test_values_are_those_of_the_server(open_page: Any, server: Any) -> None:
 
 def test_texts_show_the_lines_that_differ(open_page: Any) -> None:
     """Of runs with the same differences together; JSON by value."""
-    page = open_page("#compare&query=seed|lacks&compare.base=resnet/seed0")
+    page = open_page("#compare&query=seed|lacks&compare.run=resnet/seed0")
     page.wait_for_function("() => compared.lines('config').includes('−   lr: 0.5')")
     lines = page.evaluate("() => compared.lines('config')")
     assert lines[:6] == [
@@ -183,8 +183,44 @@ def test_the_keyboard_chooses_the_baseline_and_what_is_shown(open_page: Any) -> 
     wait_for_cells(page, "seed", [])
 
 
+def test_the_menu_of_a_run_compares_it(open_page: Any) -> None:
+    """With those that are shown, from any tab; the run is the baseline."""
+    page = open_page("#scalars&runs=resnet/seed0")
+    choose_in_menu(page, "vit/seed0", "Compare with resnet/seed0")
+    wait_for_cells(page, "lr", ["0.25", "0.5"])
+    page.wait_for_function("() => location.hash.includes('compare.run=vit/seed0')")
+    choose_in_menu(page, "resnet/seed1", "Compare with the 2 other shown runs")
+    wait_for_cells(page, "lr", ["0.5", "0.5", "0.25"])
+    page.get_by_role("tab", name="Scalars", exact=True).click()
+    choose_in_menu(page, "vit/, 2 runs", "Compare these runs")
+    wait_for_cells(page, "seed", ["0", "1"])
+    assert page.evaluate("() => compared.columns()") == ["vit/seed0", "vit/seed1"]
+
+
+def test_the_menu_of_a_group_compares_it(open_page: Any) -> None:
+    page = open_page("#scalars&query=seed&group=*/seed{n}")
+    choose_in_menu(page, "vit/seed{n}, 2 runs", "Compare with resnet/seed{n}")
+    wait_for_cells(page, "lr", ["0.25", "0.5"])
+    page.wait_for_function("() => location.hash.includes('compare.run=vit/seed')")
+
+
+def test_the_menu_compares_one_run_alone_with_the_advice_to_check_another(open_page: Any) -> None:
+    page = open_page("#scalars&runs=lacks")
+    choose_in_menu(page, "lacks", "Compare")
+    page.wait_for_function(
+        "() => tb.all('.tb-nothing')[0]?.textContent.startsWith('Only the run lacks is shown.')"
+    )
+
+
+def choose_in_menu(page: Any, row: str, item: str) -> None:
+    """Opens the menu of a row of the run list with the keyboard, and chooses an item of it."""
+    page.get_by_role("checkbox", name=row, exact=True).focus()
+    page.keyboard.press("Shift+F10")
+    page.get_by_role("menuitem", name=item, exact=True).click()
+
+
 def test_names_and_texts_with_markup_stay_text(open_page: Any) -> None:
-    page = open_page("#compare&query=diverged|vit/seed0&compare.base=vit/seed0")
+    page = open_page("#compare&query=diverged|vit/seed0&compare.run=vit/seed0")
     wait_for_cells(page, "note", ["not logged", MARKUP])
     wait_for_cells(page, f"{MARKUP}/tag last", ["not logged", "1"])
     page.wait_for_function("(tag) => compared.lines(tag).includes(`+ ${tag}`)", arg=MARKUP)

@@ -144,7 +144,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
     with EventFileWriter(tmp_path / "logs" / "eval" / "a.tfevents") as writer:
         writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
     info = {"title": "Numbers", "claims": [Claim("simple_value")], "order": 5}
-    info |= {"description": "d", "how_to_log": {"Any": "log(1)"}}
+    info |= {"description": "d", "how_to_log": {"Any": "log(1)"}, "run_action": "Weigh"}
     client = make_client(
         {
             "first": make_plugin(info={"title": "A"}),
@@ -174,6 +174,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
         "error": None,
         "distribution": "",
         "description": "d",
+        "run_action": "Weigh",
         "how_to_log": {"Any": "log(1)"},
     }
     assert (first["module"], first["active"]) == (None, True)

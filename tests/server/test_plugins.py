@@ -677,6 +677,10 @@ def test_a_plugin_written_for_the_first_version_runs(
         ({"api": "1"}, "PluginInfo.api must be an int, such as 1, got '1'"),
         ({"description": None}, "PluginInfo.description must be a string, got None"),
         (
+            {"run_action": "Com\npare"},
+            "run_action must be a verb, or empty, got 'Com\\npare'",
+        ),
+        (
             {"how_to_log": {"a": 1}},
             "how_to_log must be a mapping of strings to strings, got {'a': 1}",
         ),

@@ -20,6 +20,7 @@ def plugin_info() -> PluginInfo:
     return PluginInfo(
         title="Compare",
         claims=CLAIMS,
+        run_action="Compare",
         order=95,
         api=1,
         description="What differs between runs, or groups of runs, side by side.",

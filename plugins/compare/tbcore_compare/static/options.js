@@ -1,6 +1,6 @@
 /**
  * The options of the tab. `all`: whether rows are shown whose columns have the same. Besides them,
- * the setting `base` in the address is the name of the baseline.
+ * the setting `run` in the address is the name of the baseline, a run or a group.
  */
 
 import { Options } from "tbcore/options.js";

@@ -30,10 +30,10 @@ const MAX_SERIES = 20_000;
 export function Tab({ host }) {
   const runs = host.runs.value;
   const grouping = host.groups.value;
-  const { base } = host.settings.value;
+  const { run: base } = host.settings.value;
   const { all, columns } = useMemo(() => columnsOf(runs, grouping, base), [runs, grouping, base]);
   const { all: isAll } = options.parse(host.settings.value);
-  const onBase = (/** @type {string} */ name) => host.settings.set("base", name);
+  const onBase = (/** @type {string} */ name) => host.settings.set("run", name);
   const filter = host.tagFilter.value;
   return html`
     <div class="tb-toolbar">

@@ -12,6 +12,7 @@ import { parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
 import { divergedRuns } from "./rows.js";
 
+/** @import { Plugin } from "../../host.js" */
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Menu } from "./rows.js" */
 /** @import { Row } from "../state/tree.js" */
@@ -86,6 +87,7 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
     </div>`}
     ${state.notes.value?.menu(row.runs, item)}
+    ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, row), () => act(state, plugin, row)))}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
     ${coloredName !== null &&
@@ -100,6 +102,25 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
       </label>
       ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
   </div>`;
+}
+
+/** What a plugin does with the runs of a row, in words. @param {State} state @param {Plugin} plugin @param {Row} row */
+function actionText({ shownRuns, groups, groupOf }, { run_action: verb }, { kind, name, runs }) {
+  if (kind === "folder") return `${verb} these runs`;
+  const group = groupOf.value?.get(runs[0]);
+  const [others, what] = group === undefined ? [shownRuns.value.filter((run) => run.name !== name), "run"] : [groups.value?.groups.filter((one) => one.name !== group), "group"];
+  if (others?.length === 1) return `${verb} with ${formatName(others[0].name)}`;
+  return others?.length ? `${verb} with the ${plural(others.length, `other shown ${what}`)}` : verb;
+}
+
+/** Opens a plugin's tab with the runs of a row. @param {State} state @param {Plugin} plugin @param {Row} row */
+function act(state, { name: plugin }, { kind, name, runs }) {
+  if (kind === "folder") state.checkOnly(runs);
+  else {
+    state.checkRuns(runs, true);
+    state.setSetting(`${plugin}.run`, state.groupOf.value?.get(runs[0]) ?? name);
+  }
+  state.openTab(plugin);
 }
 
 /** The runs in the order of the list; if they are grouped, those of each group. @param {readonly Row[]} rows @param {readonly string[]} runs @returns {(readonly string[])[]} */
