@@ -91,6 +91,50 @@ def dev_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DevS
             del sys.modules[name]
 
 
+FAMILY = """
+from types import SimpleNamespace
+from starlette.routing import Route
+from tbcore import PluginInfo, hookimpl
+from tbcore.http import json_response
+
+closed = []
+
+def member(word):
+    return SimpleNamespace(
+        plugin_info=hookimpl(lambda: PluginInfo(title=word, module=None)),
+        routes=hookimpl(lambda: [Route("/word", lambda request: json_response(word))]),
+        close=hookimpl(lambda: closed.append(word)),
+    )
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Family", module=None)
+
+@hookimpl
+def plugins():
+    return {"first": member("one"), "second": member("two")}
+"""
+
+
+def test_plugins_of_a_plugin_are_reloaded_with_it(dev_server: DevServer) -> None:
+    """An edit replaces them, adds those that are new, and ends those that are gone."""
+    dev_server.write("family.py", FAMILY)
+    words = [dev_server.get(f"data/plugin/{name}/word").json() for name in ("first", "second")]
+    assert words == ["one", "two"]
+    members = [p for p in dev_server.reloader._plugins if p.name in ("first", "second")]
+    dev_server.write("family.py", FAMILY.replace('"one"', '"uno"').replace('"second"', '"third"'))
+    assert dev_server.get("data/plugin/first/word").json() == "uno"
+    assert dev_server.get("data/plugin/third/word").json() == "two"
+    assert dev_server.get("data/plugin/second/word").status_code == 404
+    assert sorted(dev_server.get("data/plugins_listing").json()) == ["family", "first", "third"]
+    ended = members[0].hooks.close.get_hookimpls()[0].function.__globals__["closed"]
+    assert sorted(ended) == ["one", "two"]
+
+    (dev_server.folder / "family.py").unlink()
+    dev_server.reloader.reload_changed(dev_server.app)
+    assert dev_server.get("data/plugins_listing").json() == {}
+
+
 def test_a_plugin_is_added_edited_and_removed(dev_server: DevServer) -> None:
     """A plugin's routes are added, replaced and removed, and pages are notified each time."""
     assert dev_server.get("data/plugin/mine/word").status_code == 404
