@@ -110,8 +110,9 @@ class Server:
         return self._listening.url(f"{quote(self.config.path_prefix)}/", self.config.token)
 
     def load_once(self) -> None:
-        """Reads the new data in the logs, in the calling thread."""
+        """Reads the new data in the logs, in the calling thread. Lists remote directories again."""
         if self._loader is not None:
+            self._loader.scan_soon()
             self._loader.load_once()
 
     def start(self) -> None:

@@ -105,7 +105,7 @@ class Multiplexer:
 
     @property
     def runs_generation(self) -> int:
-        """The generation in which the list of runs, a list of tags or a kind last changed."""
+        """The generation in which the list of runs, or one of tags, kinds or files last changed."""
         return self._state.listings.generation
 
     def runs(self) -> list[str]:

@@ -92,6 +92,15 @@ def test_all_cards_of_a_page_are_equally_wide(open_page: Any, width: int) -> Non
     assert len(lefts) == {400: 1, 900: 1, 1440: 3, 2560: 5}[width]
 
 
+def test_cards_fit_a_window_that_was_wider(open_page: Any) -> None:
+    """Sections of few cards span no more columns than the window has now."""
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.canvas('many/00')")
+    for width in (1200, 700, 400, 1200, 500):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_sections_are_moved(open_page: Any) -> None:
     """By dragging a heading or by the keyboard; the browser remembers it for the log directory."""
     shown = "() => tb.all('.tb-group').map((group) => group.dataset.group)"

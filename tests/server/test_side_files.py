@@ -132,18 +132,22 @@ def test_a_run_that_is_found_twice_has_its_files_under_both_names(run: Path) -> 
 
 def test_files_follow_the_disk(client: TbcoreClient, run: Path) -> None:
     """New, changed and removed files begin a new generation of their run."""
+    lists = client.multiplexer.runs_generation
     add(run / NAME, b"a longer trace")
     generations = [client.multiplexer.run_generations()["train"]]
     client.reload()
     assert content(client, NAME).content == b"a longer trace"
+    assert client.multiplexer.runs_generation == lists
     add(run / "plugins/profile/0/host.xplane.pb", b"first")
     generations.append(client.multiplexer.run_generations()["train"])
     client.reload()
     assert names(client) == ["plugins/profile/0/host.xplane.pb", NAME]
+    assert client.multiplexer.runs_generation == (lists := lists + 2)
     (run / NAME).unlink()
     generations.append(client.multiplexer.run_generations()["train"])
     client.reload()
     assert names(client) == ["plugins/profile/0/host.xplane.pb"]
+    assert client.multiplexer.runs_generation == lists + 1
     generations.append(client.multiplexer.run_generations()["train"])
     client.reload()
     assert generations == sorted({*generations})

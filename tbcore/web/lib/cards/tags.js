@@ -209,6 +209,8 @@ function fitCards(content) {
   const set = (/** @type {string} */ name, /** @type {string} */ value) => content.style.setProperty(name, value);
   // So wide that there are no more columns than cards.
   set("--tb-card-least", `${100 / (numCards + 0.9)}%`);
+  // Sections that span as many columns as before would keep these, wider than the window.
+  if (content.scrollWidth > content.clientWidth) set("--tb-page-columns", "1");
   const { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
   set("--tb-page-columns", `${length}`);
   set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : numCards <= 2 * length ? `min(50vh - 155px, ${80 / length}vw)` : "0px");
