@@ -27,7 +27,7 @@ NAME_OF_FIELD = {
 """Maps a field of a summary value or event to the plugin name that tensors with the same content
 have in their metadata."""
 
-KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
+KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "mesh", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
 
 

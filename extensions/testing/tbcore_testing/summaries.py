@@ -20,7 +20,7 @@ import numpy as np
 from google.protobuf.struct_pb2 import ListValue, Struct
 from numpy.typing import ArrayLike, NDArray
 
-from tbcore.engine import Summary, SummaryMetadata, TensorProto
+from tbcore.engine import Summary, SummaryMetadata, TensorProto, encode_varint
 from tbcore_testing.wire import bytes_field, double_field, varint_field
 
 DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
@@ -229,6 +229,44 @@ def pr_curve(
         plugin_content=varint_field(2, num_thresholds),  # PrCurvePluginData.num_thresholds
         data_class="tensor",
     )
+
+
+def mesh(
+    name: str,
+    vertices: ArrayLike,
+    faces: ArrayLike | None = None,
+    colors: ArrayLike | None = None,
+    *,
+    config: str = "",
+    as_integers: bool = False,
+) -> list[Summary.Value]:
+    """A batch of meshes: a value for its vertices, and those for its faces and colours, if any.
+
+    Each argument has the shape (batch, n, 3). `config` is JSON with settings for three.js. All
+    tensors are float32, as PyTorch logs them; with `as_integers`, faces are int32 and colours
+    uint8, as TensorBoard's own writer logs them.
+    """
+    parts = {"VERTEX": vertices, "FACE": faces, "COLOR": colors}
+    dtypes = ("float32", "int32", "uint8") if as_integers else ("float32",) * 3
+    numbers = {part: number for number, part in enumerate(parts, 1) if parts[part] is not None}
+    values = []
+    for part, number in numbers.items():
+        array = np.asarray(parts[part])
+        # MeshPluginData.name, .content_type, .json_config, .shape, .components
+        content = bytes_field(2, name) + varint_field(3, number) + bytes_field(5, config)
+        content += bytes_field(6, b"".join(map(encode_varint, array.shape)))
+        content += varint_field(7, sum(1 << number for number in numbers.values()))
+        values.append(
+            tensor(
+                f"{name}_{part}",
+                array,
+                dtype=dtypes[number - 1],
+                as_bytes=True,
+                plugin_name="mesh",
+                plugin_content=content,
+            )
+        )
+    return values
 
 
 def experiment(

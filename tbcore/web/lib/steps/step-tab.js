@@ -42,6 +42,8 @@ import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlac
  * @property {Parameters<Host["keys"]>[0]} [keys]  keys of the controls, in addition to the tab's
  * @property {(contentType: string) => string} [ending]  returns the extension of downloaded files:
  *   ".png"
+ * @property {Parameters<typeof watchTags>[1]} [readTags]  converts the response of the route `tags`, if
+ *   it has another form
  * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown
  *   next
  * @property {boolean} [plays]  whether the slider of all cards has a button that plays the steps
@@ -73,7 +75,7 @@ export async function renderStepTab(host, kind) {
   for (const part of /** @type {const} */ (["noun", "Sample"])) {
     if (!kind[part]) throw new Error(`renderStepTab(host, kind): kind.${part} is missing`);
   }
-  const [tags] = await Promise.all([watchTags(host), host.css(new URL("./step-tab.css", import.meta.url))]);
+  const [tags] = await Promise.all([watchTags(host, kind.readTags), host.css(new URL("./step-tab.css", import.meta.url))]);
   /** @param {any} json @returns {StepResponse} */
   const parse = (json) => ({ ...json, wall_time: toNumber(json.wall_time) });
   const answers = new Answers(host, "step", parse);
