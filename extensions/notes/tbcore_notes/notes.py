@@ -15,7 +15,7 @@ from typing import Any
 from tbcore import Multiplexer
 from tbcore.engine import Config, LogdirSpec, OptionError
 from tbcore_notes.records import Record, Value
-from tbcore_notes.store import RunRecords, Store, value_of
+from tbcore_notes.store import NO_LABELS, LabelChange, RunRecords, Store, value_of
 
 logger = logging.getLogger("tbcore.notes")
 
@@ -58,6 +58,11 @@ class RunNotes:
         """For how long nobody has asked the server for data, if one serves the notes."""
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
+
+    @property
+    def logdirs(self) -> list[tuple[str, str]]:
+        """The log directories: what the names of their runs begin with, and the path or URI."""
+        return [(prefix, store.logdir) for prefix, store in self._stores]
 
     @property
     def generation(self) -> int:
@@ -109,12 +114,18 @@ class RunNotes:
                 yield prefix + run, records, store.generations.get(run, 0) + others
 
     def change(
-        self, runs: Iterable[str], values: Mapping[str, Any], *, is_own: bool = True
+        self,
+        runs: Iterable[str],
+        values: Mapping[str, Any],
+        *,
+        is_own: bool = True,
+        labels: LabelChange = NO_LABELS,
     ) -> None:
         """Notes values of fields about runs. They are on the disk when this returns.
 
         `is_own` is whether this user does it, and nobody through a server for other machines.
-        Raises BadRequestError for a value that is not valid, and NotesError if it cannot be kept.
+        `labels` changes the labels that each run has. Raises BadRequestError for a value that is
+        not valid, and NotesError if it cannot be kept.
         """
         by_store: dict[int, list[str]] = {}
         places = [self._place_of(run) for run in runs]
@@ -124,7 +135,7 @@ class RunNotes:
             by_store.setdefault(id(store), []).append(name)
         before = self.generation
         for _, store in self._stores:
-            store.change(by_store.get(id(store), ()), values, is_own=is_own)
+            store.change(by_store.get(id(store), ()), values, is_own=is_own, labels=labels)
         if self.generation != before:
             self._changed()
 

@@ -17,6 +17,7 @@ from tbcore_logs.printing.access import LogSelection, opened
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
+from tbcore_notes.store import LabelChange
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -80,16 +81,9 @@ def set_notes(
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
-    notes = logs.notes
+    notes = cast(RunNotes, logs.notes)
     try:
-        if not (added or removed):
-            notes.change(names, changes)
-            return 0
-        for name in dict.fromkeys(names):
-            known = notes.values(name).get("labels", [])
-            labels = [label for label in known if label not in removed]
-            labels += [label for label in added if label not in known]
-            notes.change([name], {**changes, "labels": labels})
+        notes.change(names, changes, labels=LabelChange(added, removed))
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
     return 0

@@ -16,8 +16,8 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tbcore import TbcoreError
 from tbcore.engine import is_uri, one_line, user_directory
@@ -34,6 +34,21 @@ SHARED = ".tbcore", "notes"
 
 RunRecords = Mapping[str, Record]
 """Maps each field that was noted to the record that counts."""
+
+
+class LabelChange(NamedTuple):
+    """Labels that runs get in addition to those that they have, and labels that they lose."""
+
+    added: Sequence[str] = ()
+    removed: Sequence[str] = ()
+
+    def of(self, labels: Value) -> list[str]:
+        """The labels of a run after the change."""
+        known = labels if isinstance(labels, list) else []
+        return [label for label in [*known, *self.added] if label not in self.removed]
+
+
+NO_LABELS = LabelChange()
 
 
 class NotesError(TbcoreError):
@@ -89,15 +104,22 @@ class Store:
                 self.generation += 1
                 self.generations.update(dict.fromkeys(changed, self.generation))
 
-    def change(self, runs: Iterable[str], values: Mapping[str, Any], *, is_own: bool) -> None:
+    def change(
+        self,
+        runs: Iterable[str],
+        values: Mapping[str, Any],
+        *,
+        is_own: bool,
+        labels: LabelChange = NO_LABELS,
+    ) -> None:
         """Notes these values of fields about runs. They are on the disk when this returns.
 
-        Raises BadRequestError for values that are not valid, and NotesError if they cannot be kept;
-        then none of them counts.
+        `labels` changes the labels that each run has. Raises BadRequestError for values that are
+        not valid, and NotesError if they cannot be kept; then none of them counts.
         """
         valid = {field: checked(field, value) for field, value in values.items()}
         runs = list(dict.fromkeys(runs))
-        if not valid or not runs:
+        if not (valid or any(labels)) or not runs:
             return
         directory = self._own if is_own else self._server
         by = author() if is_own else f"{author()} (server)"
@@ -109,6 +131,9 @@ class Store:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
             lines = []
             for run in runs:
+                if any(labels):
+                    known = self.runs.get(run, {})
+                    valid["labels"] = checked("labels", labels.of(value_of(known, "labels")))
                 # Later than what it replaces, even if the clock of another machine is ahead.
                 replaced = [r.time for f, r in self.runs.get(run, {}).items() if f in valid]
                 now = time.time_ns() // 1000

@@ -227,7 +227,7 @@ function findEmptyKind(state, plugin) {
   if (plugin?.error || plugin?.active) return null;
   if (state.tabs.value.length === 0) return "noPlugin";
   if (isFirstPass(status)) return "loading";
-  if (state.runs.value.length === 0) return "noRuns";
+  if (state.allRuns.value.length === 0) return "noRuns";
   return plugin ? "inactive" : "noActive";
 }
 

@@ -30,14 +30,14 @@ const FOLDERS = ["lib", "lib/ui", "lib/queries", "lib/chart", "lib/cards", "lib/
  * @property {boolean} onlyReExports
  */
 
-/** The modules of the page and of all plugins. @returns {Module[]} */
+/** The modules of the page, of all plugins, and of extensions. @returns {Module[]} */
 function readModules() {
   const api = new API({ cwd: ROOT });
   try {
     const [{ program, rootFiles }] = api.updateSnapshot({ openProjects: [`${ROOT}tsconfig.json`] }).getProjects();
     return rootFiles.flatMap((file) => {
       const path = relative(ROOT, file).replaceAll(sep, "/");
-      return /^(tbcore\/web|plugins)\//.test(path) ? [measure(path, program.getSourceFile(file))] : [];
+      return /^(tbcore\/web|plugins|extensions)\//.test(path) ? [measure(path, program.getSourceFile(file))] : [];
     });
   } finally {
     api.close();

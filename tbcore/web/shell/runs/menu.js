@@ -31,6 +31,15 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   // its group.
   const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
+  // The colour of a run is kept with its notes if that is possible, or else in this browser.
+  const keepColor = coloredName === row.name && isRun ? state.notes.value?.setColor.value : null;
+  /** @param {string | null} color */
+  const setColor = (color) => {
+    if (coloredName === null) return;
+    keepColor?.(coloredName, color);
+    state.colorOverrides.set(coloredName, keepColor ? null : color);
+  };
+  const hasColor = coloredName !== null && (Object.hasOwn(state.colorOverrides.values.value, coloredName) || (keepColor && state.noted.value.get(coloredName)?.color));
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);
@@ -40,9 +49,15 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     if (!popover) return;
     const lastFocused = document.activeElement;
     popover.showPopover();
-    const { width, height } = popover.getBoundingClientRect();
-    popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
-    popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    // Again when its size changes, because items may come late.
+    const place = () => {
+      const { width, height } = popover.getBoundingClientRect();
+      popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
+      popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    };
+    place();
+    const sizes = new ResizeObserver(place);
+    sizes.observe(popover);
     popover.querySelector("button")?.focus();
     const controller = new AbortController();
     const options = { capture: true, signal: controller.signal };
@@ -51,6 +66,7 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
       controller.abort();
+      sizes.disconnect();
       if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
     };
   }, []);
@@ -96,11 +112,10 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
         <input
           type="color"
           value=${color}
-          onChange=${(/** @type {Event} */ event) =>
-            state.colorOverrides.set(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+          onChange=${(/** @type {Event} */ event) => setColor(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
+      ${hasColor && item("Reset colour", () => setColor(null))}`}
   </div>`;
 }
 

@@ -1,6 +1,7 @@
 /** What users keep on the server: the module of an extension that keeps notes, and what it can use of the page. */
 
 import { computed } from "@preact/signals-core";
+import { adoptStyles } from "../../lib/ui/lazy.js";
 import { address } from "./server.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
@@ -24,6 +25,7 @@ async function load(state) {
   const { default: module } = await import(address("static/notes/index.js"));
   state.notes.value = await module.start({
     runs: state.allRuns,
+    isChosen: (run) => state.selection.value.except.get(run) === true,
     details: state.runDetails,
     generation: computed(() => state.status.value?.notes_generation ?? 0),
     query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter }),
@@ -31,5 +33,11 @@ async function load(state) {
     open: (fragment) => void (location.hash = fragment),
     logdir: () => state.frontends.value?.logdir ?? "",
     url: address,
+    css: (url) => adoptStyles(document, url).catch(console.warn),
+    isEmbedded: document.documentElement.dataset.query?.includes("embed") ?? false,
+    focusList: () => {
+      if (document.activeElement && document.activeElement !== document.body) return;
+      /** @type {HTMLElement | null} */ (document.querySelector('.tb-runs [role="row"] [tabindex="0"]'))?.focus();
+    },
   });
 }
