@@ -141,8 +141,9 @@
 /**
  * What an extension that keeps notes adds to the page: the default export of `index.js` in the folder
  * that `tbcore/store/notes.py` names. The page loads it at once if something is noted, or else when
- * the first tab is drawn.
- * @typedef {{ start: (page: NotesPage) => Promise<Notes> }} NotesModule
+ * the first tab is drawn. `view` returns the fragment of the view with a name, for an address with
+ * `?view=NAME`; it rejects with what is wrong.
+ * @typedef {{ start: (page: NotesPage) => Promise<Notes>, view: (name: string, url: NotesPage["url"]) => Promise<string> }} NotesModule
  *
  * @typedef {object} NotesPage  what it can use of the page
  * @property {Readable<readonly string[]>} runs  the names of all runs, also of those that are put away
@@ -151,7 +152,13 @@
  * @property {Readable<number>} generation  that of the notes on the server
  * @property {Readable<string> & { set(text: string): void }} query  the query for runs
  * @property {Readable<string>} address  the fragment of the address of what is shown
+ * @property {() => string} picture  the fragment of an address that shows the same in every browser,
+ *   with all that this one has kept for itself, such as colours
  * @property {(fragment: string) => void} open  shows what a fragment says, as a link does
+ * @property {() => boolean} isPlain  whether the address was one without choices, and the reader has
+ *   made none, neither now nor at the last visit
+ * @property {(fragment: string) => void} openPlain  shows what a fragment says in place of a plain
+ *   address. It is no choice of the reader
  * @property {() => string} logdir
  * @property {(path: string, params?: Params) => string} url  the URL of an address of the server
  * @property {(url: URL) => Promise<void>} css  adds a style sheet to the page, once

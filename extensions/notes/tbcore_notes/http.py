@@ -1,4 +1,4 @@
-"""`data/notes`: the notes as JSON, and changes of notes, from those who may make them.
+"""`data/notes` and `data/views`: what is kept as JSON, and changes, from those who may make them.
 
 A page of any web site can make its reader's browser send requests to this machine, and every user
 of this machine can. So a change needs a secret: the server's token or secret path, a unix socket,
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore import BadRequestError, Multiplexer, TbcoreError
+from tbcore import BadRequestError, Multiplexer, NotFoundError, TbcoreError
 from tbcore.engine import Config, RunColumns, close_matches, is_uri, one_line
-from tbcore.http import error_response, json_body, json_response, optional, strings_in
+from tbcore.http import error_response, json_body, json_response, optional, string_in, strings_in
 from tbcore_logs.archived_files import archived_files
 from tbcore_logs.reading import LazyReader
 from tbcore_notes.records import FIELDS, Record
@@ -52,6 +53,46 @@ def respond(
         return json_response(_answer(notes, request, config))
     except TbcoreError as error:
         return error_response(error.status, str(error))
+
+
+def respond_views(notes: RunNotes, config: Config, request: Request) -> Response:
+    """The response to a request for `data/views`: all views, or the one that it names."""
+    try:
+        if request.method == "POST":
+            if refusal := _refusal(request, config, with_token=True):
+                return error_response(403, refusal)
+            body = json_body(request)
+            name, address = string_in(body, "name"), string_in(body, "address")
+            notes.save_view(name, address, is_own=config.host in _LOCAL_HOSTS)
+        else:
+            notes.refresh()
+        views = {view.name: view for view in notes.views()}
+        wanted = optional(request, "name")
+        if wanted is None or request.method == "POST":
+            return json_response({
+                "read_only": _refusal(request, config, with_token=False),
+                "needs_token": bool(config.write_token),
+                "has_defaults": bool(notes.defaults),
+                "problems": notes.problems,
+                "views": [_view(view) for view in views.values()],
+            })  # fmt: skip
+        if (found := views.get(unicodedata.normalize("NFC", wanted.strip()))) is None:
+            raise NotFoundError(f"no view {one_line(wanted)!r}{close_matches(wanted, list(views))}")
+        return json_response({**_view(found), "address": found.value})
+    except TbcoreError as error:
+        return error_response(error.status, str(error))
+
+
+def respond_defaults(notes: RunNotes, request: Request) -> Response:
+    """The response to a request for `data/defaults`."""
+    if request.method == "POST":
+        return error_response(405, "defaults are in the file tbcore.json of the log directory")
+    notes.refresh()
+    return json_response(dict(notes.defaults))
+
+
+def _view(view: Record) -> dict[str, Any]:
+    return {"name": view.name, "time": view.time / 1e6, "by": view.by, "is_own": view.is_own}
 
 
 def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]:

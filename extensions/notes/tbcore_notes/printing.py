@@ -56,9 +56,14 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
             datetime.fromtimestamp(last.time / 1e6, UTC),
             last.by,
         ])  # fmt: skip
-    if not rows:
+    views = [] if is_selected or form is not None else notes.views()
+    if not rows and not views:
         raise click.ClickException("there are no notes on these runs")
-    print_table(_COLUMNS, rows, form)
+    if rows:
+        print_table(_COLUMNS, rows, form)
+    for view in views:
+        age = short_age(datetime.fromtimestamp(view.time / 1e6, UTC))
+        click.echo(f"view {view.name!r}, {age}, by {view.by}")
     return 0
 
 
@@ -93,6 +98,7 @@ def share_notes(logdir: str) -> int:
     """Shares the notes on one log directory; returns the exit status."""
     if not is_uri(logdir) and not os.path.isdir(logdir):
         raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
-    for path, count in RunNotes([LogdirSpec(None, logdir)]).share():
-        click.echo(f"notes on {plural(count, 'run')} are shared in {path}")
+    for path, count, num_views in RunNotes([LogdirSpec(None, logdir)]).share():
+        views = f" and {plural(num_views, 'view')}" if num_views else ""
+        click.echo(f"notes on {plural(count, 'run')}{views} are shared in {path}")
     return 0

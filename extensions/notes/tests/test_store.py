@@ -418,7 +418,7 @@ def test_a_shared_copy_is_read_by_others_and_is_never_this_users_own(
     mine.change(["a"], {"archived": True, "note": "mine"}, is_own=True)
     mine.change(["a"], {"note": "newer"}, is_own=True)
     mine.change(["web"], {"starred": True}, is_own=False)
-    path, count = mine.share()
+    path, count, _ = mine.share()
     assert Path(path).parent == Path(logdir, ".tbcore", "notes")
     assert count == 1
     mine.refresh()

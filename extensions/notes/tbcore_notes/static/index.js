@@ -1,11 +1,12 @@
-/** Notes in the page: names, colours and marks of runs, and what is archived. What is opened later is loaded then. */
+/** Notes in the page: names, colours and marks of runs, what is archived, and named views. What is opened later is loaded then. */
 
-import { computed, signal } from "@preact/signals-core";
+import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { Lazy } from "tbcore/ui.js";
 import { Mark } from "./marks.js";
 import { wordsOf } from "./records.js";
 import { Store } from "./store.js";
+import { viewOf, viewsBar } from "./views.js";
 
 /** @import { NotesModule } from "tbcore/host.js" */
 
@@ -32,7 +33,7 @@ const notes = {
       runs: store.names,
       hidden: store.hidden,
       mark: (run) => html`<${Mark} ...${{ store, act, run }} />`,
-      bar: signal(null),
+      bar: viewsBar(page),
       foot: computed(() => hasFoot.value && foot),
       menu: (runs, item) => html`<${Lazy} load=${() => withStyles(import("./menu.js"))} of="MenuItems" ...${{ store, runs, item }} />`,
       setColor: computed(() => (store.refusal.value === null ? color : null)),
@@ -45,5 +46,6 @@ const notes = {
       words: computed(() => wordsOf(store.records.value)),
     };
   },
+  view: viewOf,
 };
 export default notes;

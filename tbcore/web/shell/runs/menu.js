@@ -10,6 +10,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
+import { chooseColor, chosenColors } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
 
 /** @import { Plugin } from "../../host.js" */
@@ -37,9 +38,9 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   const setColor = (color) => {
     if (coloredName === null) return;
     keepColor?.(coloredName, color);
-    state.colorOverrides.set(coloredName, keepColor ? null : color);
+    chooseColor(state, coloredName, keepColor ? null : color);
   };
-  const hasColor = coloredName !== null && (Object.hasOwn(state.colorOverrides.values.value, coloredName) || (keepColor && state.noted.value.get(coloredName)?.color));
+  const hasColor = coloredName !== null && (chosenColors(state).has(coloredName) || (keepColor && state.noted.value.get(coloredName)?.color));
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);

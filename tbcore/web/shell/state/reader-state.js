@@ -4,7 +4,7 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
+import { formatAddress, parseAddress, unescapeName } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
@@ -61,6 +61,8 @@ export class State extends ServerState {
   list = computed(() => ({ view: "tree", sort: "name", column: "", ...this.#listPreferences.values.value, ...this.#linkedList.value }));
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
+  /** Those of the address in their place, as `picture.js` writes them; "" if it has none. */
+  linkedColors = signal("");
 
   // --- computed from these and the server's data
 
@@ -126,7 +128,7 @@ export class State extends ServerState {
     super();
     this.#readAddress();
     // Not "hashchange", which comes later: a change of before could be written to the address first.
-    window.addEventListener("popstate", () => this.#readAddress());
+    window.addEventListener("popstate", () => rewriteAddress()?.then(() => this.#readAddress()) ?? this.#readAddress());
     this.#mirrorAddress();
     const stop = effect(() => {
       if (this.groupRule.value + this.colorRule.value === "") return;
@@ -203,7 +205,8 @@ export class State extends ServerState {
   #assignColors(names) {
     const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
     const noted = Array.from(this.noted.value, ([run, { color }]) => [run, color ?? ""]);
-    for (const [name, color] of [...noted, ...Object.entries(this.colorOverrides.values.value)]) {
+    const linked = Array.from(this.linkedColors.value.matchAll(/([^,]+):(\w+)/g), ([, name, color]) => [unescapeName(name), `#${color}`]);
+    for (const [name, color] of [...noted, ...(this.linkedColors.value ? linked : Object.entries(this.colorOverrides.values.value))]) {
       if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }
     return assigned;
@@ -211,13 +214,13 @@ export class State extends ServerState {
 
   /** The choices that are texts, with their names in the address. */
   get #texts() {
-    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule };
+    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule, colors: this.linkedColors };
     return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
   }
 
   /** Sets the reader's choices from the page's address. */
   #readAddress() {
-    const { tab, values } = withQueries(parseAddress(location.hash));
+    const { tab, values } = parseAddress(location.hash);
     const { runs, view, sort, write, ...settings } = values;
     for (const [name] of this.#texts) delete settings[name];
     batch(() => {
@@ -278,6 +281,13 @@ export class State extends ServerState {
     if (next !== this.#written) history[value === this.#writtenRule ? "replaceState" : "pushState"](null, "", (this.#written = next));
     this.#writtenRule = value;
   }
+}
+
+/** Rewrites an address that may be of another kind: a link of before, or one with the name of a view. Returns nothing if it is not. */
+export function rewriteAddress() {
+  const { href } = location;
+  if (!/^[^#]*view=|(Filter|regexInput)=/.test(href)) return undefined;
+  return import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn);
 }
 
 /**
