@@ -35,7 +35,7 @@ from server_fixtures import browsers
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = REPOSITORY / "test-results"
 """Folder with what failed tests leave; `dev.py test` empties it at first."""
-WAIT_TIMEOUT_MS = 8_000
+WAIT_TIMEOUT_MS = 60_000
 """Timeout of each wait for a page; long, because the machine may be busy."""
 VIEWPORT = {"width": 1400, "height": 900}
 MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
