@@ -152,7 +152,7 @@
  * @property {Readable<number>} generation  that of the notes on the server
  * @property {Readable<string> & { set(text: string): void }} query  the query for runs
  * @property {Readable<string>} address  the fragment of the address of what is shown
- * @property {() => string} picture  the fragment of an address that shows the same in every browser,
+ * @property {() => Promise<string>} picture  the fragment of an address that shows the same in every browser,
  *   with all that this one has kept for itself, such as colours
  * @property {(fragment: string) => void} open  shows what a fragment says, as a link does
  * @property {() => boolean} isPlain  whether the address was one without choices, and the reader has

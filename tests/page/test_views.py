@@ -117,7 +117,7 @@ def test_a_short_link_shows_the_same_in_another_browser(server: Any, new_profile
     page.evaluate("(stored) => Object.assign(localStorage, stored)", stored)
     page.goto(f"{server.url}/?view=ablation+3")
     page.wait_for_function("() => tb.colors()['mlp/seed0'] === '#ff00aa'")
-    settled(page, "colors=mlp/seed0:ff00aa")
+    settled(page, "colors=mlp/seed0,ff00aa")
     assert "view=ablation" not in page.url
     page.get_by_text("0.4", exact=False).first.wait_for(state="attached")
     until(lambda: picture(page) == wanted)

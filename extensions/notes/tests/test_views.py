@@ -23,7 +23,7 @@ from tbcore_testing.client import TbcoreClient
 
 TOKEN = "a-write-token"
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
-ADDRESS = "#scalars&query=-has:nan&group=seeds&colors=a:2a78d6"
+ADDRESS = "#scalars&query=-has:nan&group=seeds&colors=a,2a78d6"
 
 
 @pytest.fixture

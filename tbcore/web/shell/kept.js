@@ -7,7 +7,6 @@ import { html } from "htm/preact";
 import { adoptStyles } from "../lib/ui/lazy.js";
 import { LeftOff, isPlain, openPlain, watchLeftOff } from "./runs/left-off.js";
 import { address } from "./state/server.js";
-import { pictureOf } from "./state/picture.js";
 
 /** @import { Notes, NotesModule } from "../host.js" */
 /** @import { State } from "./state/reader-state.js" */
@@ -63,7 +62,7 @@ async function loadNotes(state) {
     generation: computed(() => state.status.value?.notes_generation ?? 0),
     query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter }),
     address: computed(() => new URL(state.link()).hash),
-    picture: () => pictureOf(state),
+    picture: async () => (await import("./state/picture.js")).pictureOf(state),
     open: (fragment) => void (location.hash = fragment),
     isPlain: () => isPlain(state),
     openPlain: (next) => openPlain(next, state),

@@ -52,12 +52,11 @@ export function wantDefaults(logdir) {
 
 /** The parts of an address. @param {Defaults} defaults */
 function partsOf({ pins = [], colors = {}, ...rules }) {
-  const escape = (/** @type {string} */ name) => formatLists([[name]]) ?? "";
   const values = {
     group: rules.group,
     average: rules.average,
     color: rules.color,
-    colors: Object.entries(colors).map(([name, color]) => `${escape(name)}:${color.slice(1)}`).join(","),
+    colors: formatLists(Object.entries(colors).map(([name, color]) => [name, color.slice(1)])),
     "scalars.pinned": formatLists([pins]),
   };
   return Object.entries(values).flatMap(([name, value]) => (value ? `${name}=${encodeURIComponent(value)}` : []));

@@ -65,7 +65,7 @@ export function ViewsMenu({ page }) {
   /** @param {string} view */
   const save = async (view) => {
     setMessage(null);
-    if (!(await post(view, page.picture()))) return;
+    if (!(await post(view, await page.picture()))) return;
     setName("");
     setMessage({ text: `“${view}” is saved.`, action: "Copy short link", act: () => copyLink(view) });
   };

@@ -1,6 +1,7 @@
 /** All of what the page shows, as the fragment of an address that shows the same in every browser. Loaded for named views. */
 
-import { escapeName, formatAddress, parseAddress, unescapeName } from "../../lib/address.js";
+import { formatAddress, parseAddress } from "../../lib/address.js";
+import { formatLists, parseLists } from "../../lib/text-names.js";
 import { openPreferences } from "./reader-state.js";
 import { selectionToText } from "./selection.js";
 
@@ -38,15 +39,15 @@ function ownColors(state) {
   return new Map(Object.entries(state.colorOverrides.values.value).filter(([name, color]) => names.has(name) && /^#[0-9a-f]{6}$/i.test(color)));
 }
 
-/** Colours for the address: `a:2a78d6,b/c:ff0000`. @param {ReadonlyMap<string, string>} colors */
+/** Colours for the address: `a,2a78d6;b/c,ff0000`. @param {ReadonlyMap<string, string>} colors */
 function textOf(colors) {
-  return Array.from(colors, ([name, color]) => `${escapeName(name)}:${color.slice(1)}`).join(",") || NO_COLORS;
+  return formatLists(Array.from(colors, ([name, color]) => [name, color.slice(1)])) ?? NO_COLORS;
 }
 
 /** The chosen colours that show: those of the address, or else the reader's. @param {State} state @returns {ReadonlyMap<string, string>} */
 export function chosenColors({ linkedColors, colorOverrides }) {
   if (!linkedColors.value) return new Map(Object.entries(colorOverrides.values.value));
-  return new Map(Array.from(linkedColors.value.matchAll(/([^,]+):(\w+)/g), ([, name, color]) => [unescapeName(name), `#${color}`]));
+  return new Map(parseLists(linkedColors.value).flatMap(([name, color]) => (color ? [[name, `#${color}`]] : [])));
 }
 
 /** Chooses a colour for a run or a group, also in place of that of the address; null takes it back. @param {State} state @param {string} name @param {string | null} color */

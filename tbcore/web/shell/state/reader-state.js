@@ -4,7 +4,7 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatAddress, parseAddress, unescapeName } from "../../lib/address.js";
+import { formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
@@ -205,8 +205,9 @@ export class State extends ServerState {
   #assignColors(names) {
     const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
     const noted = Array.from(this.noted.value, ([run, { color }]) => [run, color ?? ""]);
-    const linked = Array.from(this.linkedColors.value.matchAll(/([^,]+):(\w+)/g), ([, name, color]) => [unescapeName(name), `#${color}`]);
-    for (const [name, color] of [...noted, ...(this.linkedColors.value ? linked : Object.entries(this.colorOverrides.values.value))]) {
+    const linked = this.linkedColors.value;
+    const chosen = linked ? parseLists(linked).map(([name, color]) => [name, `#${color}`]) : Object.entries(this.colorOverrides.values.value);
+    for (const [name, color] of [...noted, ...chosen]) {
       if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }
     return assigned;
@@ -286,8 +287,7 @@ export class State extends ServerState {
 /** Rewrites an address that may be of another kind: a link of before, or one with the name of a view. Returns nothing if it is not. */
 export function rewriteAddress() {
   const { href } = location;
-  if (!/^[^#]*view=|(Filter|regexInput)=/.test(href)) return undefined;
-  return import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn);
+  return /^[^#]*view=|(Filter|regexInput)=/.test(href) ? import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn) : undefined;
 }
 
 /**
