@@ -361,7 +361,7 @@ def test_any_number_of_meshes_has_one_context(open_page: Any) -> None:
 
 
 def test_a_lost_context_comes_back(open_page: Any) -> None:
-    """Meanwhile, the pictures stay."""
+    """Until then, the pictures stay."""
     page = open_page("#mesh&query=train&tagQuery=red")
     wait_until_drawn(page, "shape/red", "train")
     before = picture(page, "shape/red", "train")

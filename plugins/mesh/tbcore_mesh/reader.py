@@ -147,7 +147,7 @@ def _sample(
             notes.append(
                 f"Without {missing:,} of {len(faces):,} faces: their vertices do not exist."
             )
-    # 3. Leave out vertices that are not finite, and their faces; number the others anew.
+    # 3. Leave out vertices that are not finite, and their faces; number the others again.
     is_finite = np.asarray(np.isfinite(places).all(1))
     if not is_finite.all():
         missing = num_vertices - int(is_finite.sum())
