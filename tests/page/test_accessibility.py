@@ -12,7 +12,7 @@ from tbcore_testing.demo import write_demo
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 TABS = (
-    *("scalars", "custom_scalars", "images", "audio", "graphs"),
+    *("scalars", "custom_scalars", "images", "audio", "mesh", "graphs"),
     *("distributions", "histograms", "text", "pr_curves", "hparams", "compare"),
 )
 VIOLATIONS = """async (theme) => {

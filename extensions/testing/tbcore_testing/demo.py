@@ -170,6 +170,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                     _write_sentences(eval_writer, run, step, loss, wall_time)
                 if step % CLIP_INTERVAL == 0:
                     _write_clips(eval_writer, run, step, loss, wall_time)
+                    _write_mesh(eval_writer, run, step, loss, wall_time)
         # The job was not restarted at once.
         wall_time += 600.0
 
@@ -308,6 +309,27 @@ def _write_pictures(
     )
     attention = np.exp(-((x - noise_level) ** 2 + y**2) / (0.05 + noise_level))
     writer.add_image("pictures/attention", _png(attention[..., None]), step, wall_time=wall_time)
+
+
+def _write_mesh(
+    writer: EventFileWriter, run: DemoRun, step: int, loss: float, wall_time: float
+) -> None:
+    """Writes a ring as a mesh with colours, which is smoother as the loss falls."""
+    rng = np.random.default_rng([step, len(run.name), 4])
+    around, across = 32, 16
+    i, k = (index.ravel() for index in np.indices((around, across)))
+    a, b = 2 * math.pi * i / around, 2 * math.pi * k / across
+    radius = 0.35 + 0.3 * _noise_level(loss) * rng.normal(0, 1, len(a))
+    distance = 1 + radius * np.cos(b)
+    vertices = np.stack([distance * np.cos(a), radius * np.sin(b), distance * np.sin(a)], axis=1)
+    next_i, next_k = (i + 1) % around, (k + 1) % across
+    corners = [each * across + other for each in (i, next_i) for other in (k, next_k)]
+    faces = np.concatenate(
+        [np.stack([corners[n] for n in face], 1) for face in ((0, 1, 3), (0, 3, 2))]
+    )
+    colors = 128 + 90 * np.stack([np.cos(a), np.sin(b), -np.cos(a)], axis=1)
+    values = summaries.mesh("shapes/ring", [vertices], [faces], [colors])
+    writer.add_summary(step, *values, wall_time=wall_time)
 
 
 def _write_clips(

@@ -89,6 +89,25 @@ def test_the_demo_has_pictures_and_clips(tmp_path: Path, tbcore_client: MakeClie
     assert labels == ["low A", "E"]
 
 
+def test_the_demo_has_a_mesh(tmp_path: Path, tbcore_client: MakeClient) -> None:
+    """A ring with faces and colours, whose surface becomes smooth."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo")
+    claims = (Claim("tensor", plugin_name="mesh"),)
+
+    found = {
+        part: client.multiplexer.read_items(
+            "small/eval", f"shapes/ring_{part}", claims, values.tensor
+        )
+        for part in ("VERTEX", "FACE", "COLOR")
+    }
+
+    (_, first), *_, (_, last) = found["VERTEX"]
+    assert first.shape == last.shape == found["COLOR"][0][1].shape == (1, 512, 3)
+    assert np.abs(first[..., 1]).max() > 1.5 * np.abs(last[..., 1]).max()
+    assert found["FACE"][0][1].max() == 511
+
+
 def test_the_demo_has_texts(tmp_path: Path, tbcore_client: MakeClient) -> None:
     """There are settings as Markdown, and sentences that become correct."""
     write_demo(tmp_path / "demo")
