@@ -361,6 +361,7 @@ FIRST_CHARTS = {
     "pr_curves": ".tb-card svg path",
     "images": ".tb-step-tab img",
     "audio": ".tb-step-tab audio",
+    "mesh": ".tb-step-tab canvas[aria-busy=false]",
     "text": ".tb-step-tab .tb-step-samples p",
     "graphs": ".frame[aria-busy=false] canvas",
     "hparams": "tbody tr",
