@@ -77,6 +77,7 @@ VALUES: dict[str, Callable[[str], Any]] = {
     "distributions": lambda tag: summaries.histogram(tag, [1.0, 2.0, 3.0]),
     "images": lambda tag: summaries.image(tag, summaries.png(8, 8), width=8, height=8),
     "audio": lambda tag: summaries.audio(tag, summaries.wav(np.zeros(800))),
+    "mesh": lambda tag: summaries.mesh(tag, [[[0, 0, 0], [1, 1, 1]]])[0],
     "text": lambda tag: summaries.text(tag, "words"),
     "pr_curves": lambda tag: summaries.pr_curve(tag, [True, False], [0.75, 0.5]),
 }

@@ -333,6 +333,7 @@ def with_hidden(
             graph=graph_def([Node(f"node{HIDDEN}", "Const"), Node(f"scope{HIDDEN}/b", "Const")]),
             values=[
                 summaries.pr_curve(f"{tag}curves", [0, 1, 1, 0], [0.1, 0.9, 0.6, 0.4]),
+                *summaries.mesh(f"{tag}meshes", [[[0, 0, 0], [1, 1, 1]]]),
                 summaries.session_start({"lr": f"value{HIDDEN}", f"name{HIDDEN}": 1.0}),
             ],
         )  # fmt: skip
@@ -345,6 +346,7 @@ def with_hidden(
         ("scalars", "tag"),
         ("images", "tag"),
         ("audio", "tag"),
+        ("mesh", "tag"),
         ("text", "tag"),
         ("histograms", "tag"),
         ("distributions", "tag"),

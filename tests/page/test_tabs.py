@@ -71,6 +71,9 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
     graph = graph_pb2.GraphDef()
     graph.node.add(name="scope/op", op="NoOp")
     write_run(logdir, "graphs", graph=graph.SerializeToString())
+    with EventFileWriter(logdir / "mesh" / "a.tfevents") as writer:
+        corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+        writer.add_summary(1, *summaries.mesh("shape", [corners], [[[0, 1, 2]]]))
     with EventFileWriter(logdir / "other" / "a.tfevents") as writer:
         writer.add_summary(4, summaries.image("broken", b"no picture", width=5, height=5))
         noise = summaries.audio("broken clip", b"no sound", content_type="audio/wav")
@@ -91,6 +94,7 @@ NARROW = {
         "cells.cell('input/digit', 'images')?.querySelector('img')?.naturalWidth === 34"
     ),
     "#audio": "cells.cell('speech', 'audio')?.querySelector('audio')?.src.includes('index=13&')",
+    "#mesh": "hasPixel(cells.cell('shape', 'mesh')?.querySelector('canvas'), (_, a) => a === 255)",
     "#text": "cells.text('report', 'text').includes('some words')",
     "#pr_curves": "tb.card('cats')?.querySelectorAll('.pr-plot path').length > 0",
     "#graphs": "tb.all('.frame')[0]?.getAttribute('aria-busy') === 'false'",
