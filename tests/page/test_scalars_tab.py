@@ -20,7 +20,7 @@ from tbcore import smoothed
 from tbcore_testing import EventFileWriter, write_run
 
 WEIGHT_LIMIT = 98_000
-REST_LIMIT = 107_000
+REST_LIMIT = 112_000
 RUNS = ("sweep/lr=0.1/train", "sweep/lr=0.1/eval", "sweep/lr=0.01/train")
 STEPS = range(0, 500, 5)
 
@@ -1271,7 +1271,7 @@ def test_the_page_is_light(server: Any, new_profile: Any) -> None:
 
 
 def test_a_page_at_rest_is_light(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """With what it loads by itself later: here, the offer to average over seeds, and notes."""
+    """With what it loads by itself later: the offer to average over seeds, notes and views."""
     for number in range(100):
         write_run(tmp_path / "logs", f"exp{number // 10}/seed{number % 10}", scalars={"loss": [1]})
     profile = new_profile()  # without a cache

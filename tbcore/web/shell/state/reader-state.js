@@ -13,7 +13,7 @@ import { ServerState } from "./server-state.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
-/** @import { Grouping, Key, Run, Theme } from "../../host.js" */
+/** @import { Grouping, Key, Noted, Run, Theme } from "../../host.js" */
 /** @import { Filter } from "../../lib/queries/filter.js" */
 /** @import { Selection } from "./selection.js" */
 
@@ -98,11 +98,7 @@ export class State extends ServerState {
   /** What the colours mean, if they show an attribute. */
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
-  colors = computed(() => {
-    if (!this.groupOf.value) return this.#assignColors(this.allRuns.value);
-    const groupColors = this.#assignColors([...new Set(this.groupOf.value.values())]);
-    return new Map(Array.from(this.groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
-  });
+  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(colorsOf(this.allRuns.value, this.theme.value), this.noted.value));
   /**
    * The runs that match the run filter and that are checked, in natural order. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
@@ -201,16 +197,18 @@ export class State extends ServerState {
     store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
 
-  /** A colour for each name: the reader's choice, or else one by the rule, or else one computed from all names. @param {readonly string[]} names */
-  #assignColors(names) {
-    const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
-    const noted = Array.from(this.noted.value, ([run, { color }]) => [run, color ?? ""]);
+  /**
+   * Colours by name, with those that were noted for runs, and the reader's choice before all others.
+   * @param {ReadonlyMap<string, string>} colors @param {Iterable<[name: string, noted: Noted]>} noted
+   */
+  withChosen(colors, noted) {
+    const chosen = new Map(colors);
     const linked = this.linkedColors.value;
-    const chosen = linked ? parseLists(linked).map(([name, color]) => [name, `#${color}`]) : Object.entries(this.colorOverrides.values.value);
-    for (const [name, color] of [...noted, ...chosen]) {
-      if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
+    const own = linked ? parseLists(linked).map(([name, color]) => [name, `#${color}`]) : Object.entries(this.colorOverrides.values.value);
+    for (const [name, color] of [...Array.from(noted, ([name, { color }]) => [name, color ?? ""]), ...own]) {
+      if (chosen.has(name) && /^#[0-9a-f]{6}$/i.test(color)) chosen.set(name, color);
     }
-    return assigned;
+    return chosen;
   }
 
   /** The choices that are texts, with their names in the address. */
