@@ -3,7 +3,7 @@
 import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { Lazy } from "tbcore/ui.js";
-import { Mark } from "./marks.js";
+import { marksOf } from "./marks.js";
 import { wordsOf } from "./records.js";
 import { Store } from "./store.js";
 import { viewOf, viewsBar } from "./views.js";
@@ -32,7 +32,7 @@ const notes = {
     return {
       runs: store.names,
       hidden: store.hidden,
-      mark: (run) => html`<${Mark} ...${{ store, act, run }} />`,
+      mark: (run) => marksOf(store, act, run),
       bar: viewsBar(page),
       foot: computed(() => hasFoot.value && foot),
       menu: (runs, item) => html`<${Lazy} load=${() => withStyles(import("./menu.js"))} of="MenuItems" ...${{ store, runs, item }} />`,
