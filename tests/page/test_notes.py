@@ -208,7 +208,7 @@ def test_a_note_that_is_not_saved_is_kept_as_a_draft(
     until(lambda: box.input_value() == "half a thought")
     box.press("Control+Enter")
     until(lambda: values(logdir, "other").get("note") == "half a thought")
-    assert not page.get_by_text("is not saved").is_visible()
+    page.get_by_text("is not saved").wait_for(state="hidden")
 
 
 def test_a_filter_is_completed_by_labels_and_words_of_notes(

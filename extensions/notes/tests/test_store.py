@@ -322,7 +322,7 @@ def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
 ) -> None:
     """What is there is read all the same."""
     opened(logdir).change(["a"], {"starred": True}, is_own=True)
-    monkeypatch.setattr(files, "_opened", _read_only)
+    monkeypatch.setattr(files, "opened_file", _read_only)
     found = opened(logdir)
     line = "the note cannot be kept: Read-only file system: /"
     with pytest.raises(NotesError, match=line):
@@ -333,7 +333,7 @@ def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
         opened(logdir).change(["a"], {"starred": False}, is_own=True)
 
 
-OPENED = files._opened
+OPENED = files.opened_file
 
 
 def _read_only(path: str, flags: int) -> int:
