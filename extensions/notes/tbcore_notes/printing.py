@@ -17,7 +17,6 @@ from tbcore_logs.printing.access import LogSelection, opened
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
-from tbcore_notes.store import LabelChange
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -56,14 +55,9 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
             datetime.fromtimestamp(last.time / 1e6, UTC),
             last.by,
         ])  # fmt: skip
-    views = [] if is_selected or form is not None else notes.views()
-    if not rows and not views:
+    if not rows:
         raise click.ClickException("there are no notes on these runs")
-    if rows:
-        print_table(_COLUMNS, rows, form)
-    for view in views:
-        age = short_age(datetime.fromtimestamp(view.time / 1e6, UTC))
-        click.echo(f"view {view.name!r}, {age}, by {view.by}")
+    print_table(_COLUMNS, rows, form)
     return 0
 
 
@@ -86,9 +80,16 @@ def set_notes(
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
-    notes = cast(RunNotes, logs.notes)
+    notes = logs.notes
     try:
-        notes.change(names, changes, labels=LabelChange(added, removed))
+        if not (added or removed):
+            notes.change(names, changes)
+            return 0
+        for name in dict.fromkeys(names):
+            known = notes.values(name).get("labels", [])
+            labels = [label for label in known if label not in removed]
+            labels += [label for label in added if label not in known]
+            notes.change([name], {**changes, "labels": labels})
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
     return 0
@@ -98,7 +99,6 @@ def share_notes(logdir: str) -> int:
     """Shares the notes on one log directory; returns the exit status."""
     if not is_uri(logdir) and not os.path.isdir(logdir):
         raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
-    for path, count, num_views in RunNotes([LogdirSpec(None, logdir)]).share():
-        views = f" and {plural(num_views, 'view')}" if num_views else ""
-        click.echo(f"notes on {plural(count, 'run')}{views} are shared in {path}")
+    for path, count in RunNotes([LogdirSpec(None, logdir)]).share():
+        click.echo(f"notes on {plural(count, 'run')} are shared in {path}")
     return 0

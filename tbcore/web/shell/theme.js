@@ -6,8 +6,7 @@
 
 {
   const { dataset } = document.documentElement;
-  // A view may have any name.
-  dataset.query = location.search.replace(/view=[^&]*/, "");
+  dataset.query = location.search;
   dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   try {
     const choice = localStorage.getItem("tbcore.theme");

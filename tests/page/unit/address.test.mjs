@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatAddress, parseAddress } from "../../../tbcore/web/lib/address.js";
-import { expressionQuery, withQueries } from "../../../tbcore/web/lib/queries/old-links.js";
+import { expressionQuery, formatAddress, parseAddress, withQueries } from "../../../tbcore/web/lib/address.js";
 
 test("the first part is the tab, as in links to TensorBoard", () => {
   assert.deepEqual(parseAddress("#scalars"), { tab: "scalars", values: {} });

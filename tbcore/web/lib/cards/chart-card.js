@@ -86,10 +86,10 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
       setZoomed(false);
       setHits(null);
     };
-  }, [isNear, label]);
+  }, [isNear]);
   useEffect(() => {
     if (chart.current) draw(chart.current);
-  }, [isNear, label, ...drawnBy]);
+  }, [isNear, ...drawnBy]);
   useEffect(() => {
     chart.current?.restyle?.();
   }, [theme]);

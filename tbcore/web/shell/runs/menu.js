@@ -10,7 +10,6 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
-import { chooseColor, chosenColors } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
 
 /** @import { Plugin } from "../../host.js" */
@@ -32,15 +31,6 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   // its group.
   const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
-  // The colour of a run is kept with its notes if that is possible, or else in this browser.
-  const keepColor = coloredName === row.name && isRun ? state.notes.value?.setColor.value : null;
-  /** @param {string | null} color */
-  const setColor = (color) => {
-    if (coloredName === null) return;
-    keepColor?.(coloredName, color);
-    chooseColor(state, coloredName, keepColor ? null : color);
-  };
-  const hasColor = coloredName !== null && (chosenColors(state).has(coloredName) || (keepColor && state.noted.value.get(coloredName)?.color));
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);
@@ -50,15 +40,9 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     if (!popover) return;
     const lastFocused = document.activeElement;
     popover.showPopover();
-    // Again when its size changes, because items may come late.
-    const place = () => {
-      const { width, height } = popover.getBoundingClientRect();
-      popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
-      popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
-    };
-    place();
-    const sizes = new ResizeObserver(place);
-    sizes.observe(popover);
+    const { width, height } = popover.getBoundingClientRect();
+    popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
+    popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
     popover.querySelector("button")?.focus();
     const controller = new AbortController();
     const options = { capture: true, signal: controller.signal };
@@ -67,7 +51,6 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
       controller.abort();
-      sizes.disconnect();
       if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
     };
   }, []);
@@ -113,10 +96,11 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
         <input
           type="color"
           value=${color}
-          onChange=${(/** @type {Event} */ event) => setColor(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+          onChange=${(/** @type {Event} */ event) =>
+            state.colorOverrides.set(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${hasColor && item("Reset colour", () => setColor(null))}`}
+      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
   </div>`;
 }
 
