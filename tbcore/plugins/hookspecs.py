@@ -80,8 +80,8 @@ class PluginInfo:
     """What the page and those of `page_routes` may do besides, listed by `tbcore plugins`: `"eval"`
     for code that is made from text, by `eval` and `new Function`."""
     run_action: str = ""
-    """What the tab does with a run, as a verb such as `Compare`. The menu of runs then opens the
-    tab with the chosen run, whose name is in the tab's setting `run`."""
+    """A verb, such as `Compare`, with which the menu of runs opens the tab. The name of the chosen
+    run or group is then in the tab's setting `run`."""
     order: int = 100
     """Tabs are sorted by this number, then by title."""
     api: int = PLUGIN_API

@@ -27,9 +27,9 @@ const FIRST = [5, 10, 20];
 export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
-  // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
-  // its group.
-  const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
+  // The run or group of which the menu can change the colour and open the tabs: if runs are grouped,
+  // the group of a run; null for a folder.
+  const shownName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
@@ -87,38 +87,38 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
     </div>`}
     ${state.notes.value?.menu(row.runs, item)}
-    ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, row), () => act(state, plugin, row)))}
+    ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, shownName), () => act(state, plugin, row.runs, shownName)))}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
-    ${coloredName !== null &&
+    ${shownName !== null &&
     html`<label>
-        Colour${coloredName === row.name ? "" : " of its group"}
+        Colour${shownName === row.name ? "" : " of its group"}
         <input
           type="color"
           value=${color}
           onChange=${(/** @type {Event} */ event) =>
-            state.colorOverrides.set(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+            state.colorOverrides.set(shownName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
+      ${Object.hasOwn(state.colorOverrides.values.value, shownName) && item("Reset colour", () => state.colorOverrides.set(shownName, null))}`}
   </div>`;
 }
 
-/** What a plugin does with the runs of a row, in words. @param {State} state @param {Plugin} plugin @param {Row} row */
-function actionText({ shownRuns, groups, groupOf }, { run_action: verb }, { kind, name, runs }) {
-  if (kind === "folder") return `${verb} these runs`;
-  const group = groupOf.value?.get(runs[0]);
-  const [others, what] = group === undefined ? [shownRuns.value.filter((run) => run.name !== name), "run"] : [groups.value?.groups.filter((one) => one.name !== group), "group"];
-  if (others?.length === 1) return `${verb} with ${formatName(others[0].name)}`;
-  return others?.length ? `${verb} with the ${plural(others.length, `other shown ${what}`)}` : verb;
+/** What a plugin does with a run or a group, or with the runs of a folder, in words. @param {State} state @param {Plugin} plugin @param {string | null} shownName */
+function actionText({ shownRuns, groups }, { run_action: verb }, shownName) {
+  if (shownName === null) return `${verb} these runs`;
+  const others = (groups.value?.groups ?? shownRuns.value).filter(({ name }) => name !== shownName);
+  if (others.length === 0) return verb;
+  const what = groups.value ? "other shown group" : "other shown run";
+  return `${verb} with ${others.length === 1 ? formatName(others[0].name) : `the ${plural(others.length, what)}`}`;
 }
 
-/** Opens a plugin's tab with the runs of a row. @param {State} state @param {Plugin} plugin @param {Row} row */
-function act(state, { name: plugin }, { kind, name, runs }) {
-  if (kind === "folder") state.checkOnly(runs);
+/** Opens a plugin's tab with a run or a group, or with the runs of a folder alone. @param {State} state @param {Plugin} plugin @param {readonly string[]} runs @param {string | null} shownName */
+function act(state, { name: plugin }, runs, shownName) {
+  if (shownName === null) state.checkOnly(runs);
   else {
     state.checkRuns(runs, true);
-    state.setSetting(`${plugin}.run`, state.groupOf.value?.get(runs[0]) ?? name);
+    state.setSetting(`${plugin}.run`, shownName);
   }
   state.openTab(plugin);
 }
