@@ -216,16 +216,16 @@ class State:
         if has_new_files:
             is_new = {n for n in runs if side_files.get(n) != self.side_files.get(n)}
             generations.update(dict.fromkeys(is_new, generation))
-        has_new_lists = _paths_of(side_files) != _paths_of(self.side_files) or any(
+        has_new_tags = removed or any(
             name not in self.runs or self.runs[name].schema is not view.schema
             for name, view in changed.items()
         )
         listings = self.listings
-        if removed or has_new_lists:
+        if has_new_tags or (has_new_files and _paths(side_files) != _paths(self.side_files)):
             listings = Listings(generation, {name: view.schema for name, view in runs.items()})
         return State(generation, runs, generations, details, listings, side_files)
 
 
-def _paths_of(side_files: SideFiles) -> list[tuple[str, str]]:
+def _paths(side_files: SideFiles) -> list[tuple[str, str]]:
     """The runs and paths of all files."""
     return [(run, f.path) for run, by in side_files.items() for fs in by.values() for f in fs]
