@@ -27,7 +27,7 @@ _MAX_SHAPE_BYTES = 100
 
 
 class MeshMetadata(NamedTuple):
-    """What a writer says about one part of a mesh: a MeshPluginData."""
+    """The metadata of one part of a mesh: a MeshPluginData."""
 
     name: str
     """The name of the mesh; several parts have the same."""
@@ -114,7 +114,7 @@ def make_group(multiplexer: Multiplexer) -> Group:
 
 
 def drawing_of(config: str) -> dict[str, Any]:
-    """What the tab honours of the settings in the metadata; empty if there is nothing.
+    """The settings in the metadata that the tab applies; empty if there are none.
 
     `fov` in degrees, `size` of points in the unit of the vertices, `color` as "#rrggbb", and
     `wireframe`.

@@ -39,7 +39,7 @@ def batch(value: Value, what: str) -> Array:
 
 
 def color_bytes(array: Array) -> Array:
-    """Colours as uint8. Fractions are those of 0 to 1, of which none is above 1.
+    """Colours as uint8. Floats are fractions if none of them is above 1.
 
     PyTorch logs uint8, too, as float32.
     """

@@ -83,7 +83,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
         return bytes_response(b"".join(found), "application/octet-stream", request=request)
 
     def frame(request: Request) -> Response:
-        """A sphere around each mesh of a batch at all steps, of which FRAME_STEPS are read."""
+        """A sphere around each mesh of a batch, from up to FRAME_STEPS of its steps."""
         run, name = required(request, "run", "tag")
         spheres = [read_spheres(item) for item in items_of(run, name, VERTEX, FRAME_STEPS)]
         return json_response([*map(union, zip_longest(*spheres))])

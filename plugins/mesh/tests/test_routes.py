@@ -241,7 +241,7 @@ def test_the_frame_is_around_all_steps(tbcore_logdir: Path, tbcore_client: MakeC
 
 
 def test_settings_for_three_js(samples: Any) -> None:
-    """What the tab honours of them; anything else is ignored, whatever it is."""
+    """The tab applies some of them, and ignores all others."""
 
     def drawing(config: Any) -> Any:
         text = config if isinstance(config, str) else json.dumps(config)

@@ -15,7 +15,7 @@ import { edgesOf } from "./ply.js";
  * @property {import("./camera.js").Sphere} frame  what the picture shows with zoom 1
  * @property {string} drawn  "faces", "edges" or "points"
  * @property {boolean} isZUp
- * @property {string} color  CSS colour of a mesh without colours
+ * @property {string} color  `#rrggbb`, of a mesh without colours
  * @property {number} [fov]  degrees
  * @property {number} [size]  of points, in the unit of the vertices
  *
@@ -276,10 +276,7 @@ export class Renderer {
   }
 }
 
-/** A CSS colour as red, green and blue from 0 to 1. @param {string} color */
+/** Red, green and blue of a colour, from 0 to 1. @param {string} color  `#rrggbb` */
 function channelsOf(color) {
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(1, 1).getContext("2d"));
-  context.fillStyle = color;
-  context.fillRect(0, 0, 1, 1);
-  return [...context.getImageData(0, 0, 1, 1).data.subarray(0, 3)].map((channel) => channel / 255);
+  return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255);
 }
