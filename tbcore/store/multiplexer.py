@@ -264,13 +264,13 @@ class Multiplexer:
         """The `display_name` and the `description` that the writer gave a tag, for a response.
 
         Both are as they were written; the description is often Markdown. A name that is the tag
-        itself is "". Empty if there is neither. Raises NotFoundError like `metadata`.
+        itself is "". Without a description, the tag has the one of the notes. Empty if there is
+        neither. Raises NotFoundError like `metadata`.
         """
         metadata = self.metadata(run, tag)
         name = "" if metadata.display_name == tag else metadata.display_name
-        if not name and not metadata.summary_description:
-            return {}
-        return {"display_name": name, "description": metadata.summary_description}
+        text = metadata.summary_description or (self._notes.description(tag) if self._notes else "")
+        return {"display_name": name, "description": text} if name or text else {}
 
     def first_event_time(self, run: str) -> float | None:
         """Wall time of the run's first event, in seconds since the epoch; None without an event.

@@ -34,6 +34,9 @@ class Notes(Protocol):
     def values(self, run: str) -> Mapping[str, Any]:
         """What was noted about a run, such as `{"starred": True, "labels": ["paper"]}`."""
 
+    def description(self, tag: str) -> str:
+        """What is said about a tag for all runs whose writers have not described it; or ""."""
+
     def change(self, runs: Sequence[str], values: Mapping[str, Any]) -> object:
         """Notes such values about runs. Raises TbcoreError; then none of them counts."""
 

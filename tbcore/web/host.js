@@ -141,30 +141,47 @@
 /**
  * What an extension that keeps notes adds to the page: the default export of `index.js` in the folder
  * that `tbcore/store/notes.py` names. The page loads it at once if something is noted, or else when
- * the first tab is drawn.
- * @typedef {{ start: (page: NotesPage) => Promise<Notes> }} NotesModule
+ * the first tab is drawn. `view` returns the fragment of the view with a name, for an address with
+ * `?view=NAME`; it rejects with what is wrong.
+ * @typedef {{ start: (page: NotesPage) => Promise<Notes>, view: (name: string, url: NotesPage["url"]) => Promise<string> }} NotesModule
  *
  * @typedef {object} NotesPage  what it can use of the page
  * @property {Readable<readonly string[]>} runs  the names of all runs, also of those that are put away
+ * @property {(run: string) => boolean} isChosen  whether the reader, or a link, has checked this one run
  * @property {Readable<ReadonlyMap<string, RunDetails>>} details
  * @property {Readable<number>} generation  that of the notes on the server
  * @property {Readable<string> & { set(text: string): void }} query  the query for runs
  * @property {Readable<string>} address  the fragment of the address of what is shown
+ * @property {() => Promise<string>} picture  the fragment of an address that shows the same in every browser,
+ *   with all that this one has kept for itself, such as colours
  * @property {(fragment: string) => void} open  shows what a fragment says, as a link does
+ * @property {() => boolean} isPlain  whether the address was one without choices, and the reader has
+ *   made none, neither now nor at the last visit
+ * @property {(fragment: string) => void} openPlain  shows what a fragment says in place of a plain
+ *   address. It is no choice of the reader
  * @property {() => string} logdir
  * @property {(path: string, params?: Params) => string} url  the URL of an address of the server
+ * @property {(url: URL) => Promise<void>} css  adds a style sheet to the page, once
+ * @property {boolean} isEmbedded  whether the page shows the tab alone
+ * @property {() => void} focusList  focuses the current row of the run list, if nothing has the focus
  *
  * @typedef {object} Notes
- * @property {Readable<ReadonlyMap<string, Noted>>} runs
+ * @property {Readable<ReadonlyMap<string, Noted>>} runs  those with a name or a colour; another map only if one changes
+ * @property {Readable<ReadonlySet<string>>} hidden  the runs that are put away; another set only if it changes
+ * @property {(run: string) => unknown} mark  draws what stands after the name of a run in the run list
  * @property {Readable<unknown>} bar  what stands beside the button that copies a link; null for nothing
  * @property {Readable<unknown>} foot  what stands below the run list; null for nothing
  * @property {(runs: readonly string[], item: MenuItem) => unknown} menu  draws items of the menu of these runs
+ * @property {Readable<((run: string, color: string | null) => void) | null>} setColor  keeps the colour of a run;
+ *   null if it cannot be kept
+ * @property {readonly Pick<Key, "key" | "label">[]} keys  keys of the focused row in the run list, for the help dialog
+ * @property {(key: string, runs: readonly string[]) => boolean} onKey  acts if a key is one of these
+ * @property {Readable<readonly (readonly [text: string, what: string])[]>} words  what completes queries for runs
  *
  * @typedef {object} Noted  about one run
  * @property {string} [label]  the name to show for it
  * @property {string} [color]  `#rrggbb`
- * @property {boolean} [isHidden]  whether it is put away
- * @property {unknown} [mark]  what stands after its name in the run list
+ * @property {string} [title]  the tooltip of its row, in place of its name
  *
  * @typedef {(text: string, act: () => unknown, label?: string) => unknown} MenuItem  draws a button
  *   that closes the menu and then acts

@@ -20,7 +20,7 @@ from tbcore import smoothed
 from tbcore_testing import EventFileWriter, write_run
 
 WEIGHT_LIMIT = 98_000
-REST_LIMIT = 102_000
+REST_LIMIT = 112_000
 RUNS = ("sweep/lr=0.1/train", "sweep/lr=0.1/eval", "sweep/lr=0.01/train")
 STEPS = range(0, 500, 5)
 
@@ -1259,22 +1259,29 @@ def weight_of(server: Any, profile: Any) -> int:
 
 
 def test_the_page_is_light(server: Any, new_profile: Any) -> None:
-    """The compressed size of everything that opening the tab loads."""
+    """The compressed size of everything that opening the tab loads, without what comes a second
+    after the tab is drawn: on a busy machine, that may be before the first curve."""
     profile = new_profile()  # without a cache
+    profile.expects_errors = True  # The browser reports the module that it cannot load.
+    profile.context.route("**/kept.js", lambda route: route.abort())
     page = profile.open(server.url)
     wait_for_curves(page, "accuracy", RUNS[0])
+    profile.requested_urls[:] = [u for u in profile.requested_urls if not u.endswith("/kept.js")]
     assert 50_000 < weight_of(server, profile) < WEIGHT_LIMIT
 
 
 def test_a_page_at_rest_is_light(serve: Any, new_profile: Any, tmp_path: Path) -> None:
-    """With what it loads by itself later: here, the offer to average over seeds."""
+    """With what it loads by itself later: the offer to average over seeds, notes and views."""
     for number in range(100):
         write_run(tmp_path / "logs", f"exp{number // 10}/seed{number % 10}", scalars={"loss": [1]})
     profile = new_profile()  # without a cache
     server = serve(tmp_path / "logs")
     page = profile.open(server.url)
     page.get_by_text("These look like").wait_for()
+    page.get_by_role("button", name="Views").wait_for()
     page.wait_for_function("() => tb.canvas('loss')")
+    loaded = "performance.getEntriesByType('resource')"
+    page.wait_for_function(f"() => {loaded}.some(({{name}}) => name.endsWith('/marks.css'))")
     assert 50_000 < weight_of(server, profile) < REST_LIMIT
 
 

@@ -156,7 +156,7 @@ def run_linters(steps: Steps, python: Path) -> None:
 
 def front_end_tests() -> list[str]:
     """The test modules that run in Node, without a browser."""
-    folders = [ROOT / "tests" / "page" / "unit", *ROOT.glob("plugins/*/tests/web")]
+    folders = [ROOT / "tests" / "page" / "unit", *ROOT.glob("*/*/tests/web")]
     tests = [path for folder in folders for path in folder.glob("*.test.mjs")]
     return [str(path.relative_to(ROOT)) for path in sorted(tests)]
 

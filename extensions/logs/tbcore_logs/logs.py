@@ -26,7 +26,7 @@ from tbcore.engine import (
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.groups import group_runs, statistics_of
-from tbcore_logs.noted import notes_of
+from tbcore_logs.noted import RunNotes, notes_of
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.series import Point, ScalarSeries
@@ -95,12 +95,18 @@ class Logs(Mapping[str, Run]):
     def _repr_html_(self) -> str:
         """For notebooks: a table of the runs, with details of those that have been read."""
         sizes, rows = self._reader.sizes, []
-        for run in list(self.runs.values())[:MAX_SHOWN]:
+        shown = list(self.runs.values())[:MAX_SHOWN]
+        noted = RunNotes(lambda: self.notes)
+        display_names = [noted.of(run.name).get("display_name", "") for run in shown]
+        for run, display_name in zip(shown, display_names, strict=True):
             is_read = run.is_read
             known = (len(run.tags), run.last_event, run.state) if is_read else ("", "", "")
-            rows.append((run.name, sizes.get(run.name, 0), *known))
+            named = [display_name] if any(display_names) else []
+            rows.append((run.name, *named, sizes.get(run.name, 0), *known))
         caption = f"{len(sizes):,} runs, {sum(sizes.values()):,} bytes"
-        return table_html(("run", "bytes", "tags", "last event", "state"), rows, caption)
+        header = ["run", "bytes", "tags", "last event", "state"]
+        header[1:1] = ["display name"] if any(display_names) else []
+        return table_html(header, rows, caption)
 
     def find(self, query: str) -> list[Run]:
         """The runs that match a query such as `lr>1e-4 loss:last<0.5`, as in the page.

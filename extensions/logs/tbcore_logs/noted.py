@@ -1,12 +1,28 @@
-"""NotedField: a field of a run that users note, kept by tbcore-notes and read when it is used."""
+"""NotedField: a field of a run that users note, kept by tbcore-notes and read when it is used.
+
+`RunNotes` has what tables and figures show of it, and nothing without tbcore-notes.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, Generic, TypeVar, cast, overload
 
-from tbcore.engine import Notes
+from tbcore import TbcoreError
+from tbcore.engine import Notes, OptionError, guarded, one_line
 from tbcore_logs.reading import Reader
 
+logger = logging.getLogger("tbcore.logs")
+
+NOTED: Mapping[str, Any] = {
+    "display_name": "", "starred": False, "archived": False, "labels": [], "note": "", "color": "",
+}  # fmt: skip
+"""The fields of a run that users note, each with its value without a note."""
+_COLOR = re.compile(r"#[0-9a-f]{6}", re.IGNORECASE)
 T = TypeVar("T")
 
 
@@ -54,3 +70,54 @@ class NotesOfReader:
 def notes_of(reader: Reader) -> Notes:
     """The notes on a reader's runs. Using them raises the errors of `open_notes`."""
     return cast(Notes, NotesOfReader(reader))
+
+
+class RunNotes:
+    """What users have noted about runs, for tables and figures.
+
+    Nothing without tbcore-notes, for runs of which it keeps no notes, and with a warning if it
+    fails: no table depends on it.
+    """
+
+    def __init__(self, notes: Callable[[], Notes]) -> None:
+        """`notes` may raise the errors of `open_notes`."""
+        self._open = notes
+
+    @cached_property
+    def _values(self) -> Callable[[str], Mapping[str, Any]]:
+        def nothing(run: str) -> Mapping[str, Any]:
+            return {}
+
+        try:
+            with guarded("tbcore.notes", "notes"):
+                values = self._open().values
+                values("")  # Reads the files.
+                return values
+        except OptionError:  # It is not installed, or keeps none about these runs.
+            return nothing
+        except (TbcoreError, OSError) as error:
+            logger.warning("%s", one_line(f"notes cannot be read: {error}"))
+            return nothing
+
+    def of(self, run: str) -> dict[str, Any]:
+        """The fields of NOTED that have another value than without a note."""
+        values = self._values(run)
+        return {field: values[field] for field in NOTED if values.get(field)}
+
+    def label(self, run: str) -> str:
+        """The name to show for a run: its display name, or else its name."""
+        return str(self._values(run).get("display_name") or run)
+
+    def labels(self, runs: Iterable[str]) -> dict[str, str]:
+        """The names to show for runs, by name. If several have the same, they have names, too."""
+        found = {run: self.label(run) for run in runs}
+        counts = Counter(found.values())
+        return {
+            run: label if counts[label] == 1 or label == run else f"{label} ({run})"
+            for run, label in found.items()
+        }
+
+    def color(self, run: str, default: str) -> str:
+        """The colour of a run, such as `#2a78d6`."""
+        color = str(self._values(run).get("color") or "")
+        return color if _COLOR.fullmatch(color) else default

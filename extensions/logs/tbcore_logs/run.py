@@ -20,7 +20,7 @@ from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
-from tbcore_logs.noted import NotedField
+from tbcore_logs.noted import NotedField, RunNotes
 from tbcore_logs.reading import ROOT, Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
@@ -85,7 +85,9 @@ class Run:
                 row += [series.last.value, line]
             rows.append(row)
         header = ["tag", "kind", "count", "first step", "last step", "last value", ""]
-        caption = f"{self.name}: {len(self.tags):,} tags, {self.state}, {first} to {last}"
+        label = RunNotes(lambda: self._reader.notes).label(self.name)
+        named = self.name if label == self.name else f"{label} ({self.name})"
+        caption = f"{named}: {len(self.tags):,} tags, {self.state}, {first} to {last}"
         tags = table_html(header, rows, caption)
         hparams = table_html(("hyperparameter", "value"), self.hparams.items())
         return tags + hparams if self.hparams else tags

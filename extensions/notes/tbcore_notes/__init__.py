@@ -4,7 +4,8 @@
     files.py      the files of one directory: reads what is new, and adds lines
     store.py      the notes on the runs of one log directory, from several such directories
     notes.py      those of one or several log directories, for queries and programs
-    http.py       `data/notes`: what the page reads, and who may change it
+    defaults.py   what `tbcore.json` in a log directory suggests to show
+    http.py       `data/notes` and others: what the page reads, and who may change it
     command.py    `tbcore notes`
 
 No file is ever locked or changed by two processes, so the files may be on a network file system.

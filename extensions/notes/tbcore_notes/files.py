@@ -153,7 +153,7 @@ class Directory:
 
     def _read(self, file: _File, key: tuple[int, int], latest: int) -> Iterator[Record]:
         """Yields the records from the offset of a file to its last whole line."""
-        with open(_opened(file.path, os.O_RDONLY), "rb") as stream:
+        with open(opened_file(file.path, os.O_RDONLY), "rb") as stream:
             status = os.fstat(stream.fileno())
             if (status.st_dev, status.st_ino) != key:
                 return  # It was replaced just now; the next call sees that.
@@ -211,7 +211,7 @@ class _Writer:
             self._process = os.getpid()
         data = _TORN * self._is_torn + lines
         # Opened each time: another process may rename the file if it takes this one for gone.
-        descriptor = _opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        descriptor = opened_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._is_torn = True
         try:
             written = os.write(descriptor, data)
@@ -285,13 +285,13 @@ def _is_gone(process: int) -> bool:
 
 def _is_torn(path: str) -> bool:
     """Whether the last line of a file has no end."""
-    with open(_opened(path, os.O_RDONLY), "rb") as file:
+    with open(opened_file(path, os.O_RDONLY), "rb") as file:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(0, length - 1))
         return file.read(1) not in (b"", b"\n")
 
 
-def _opened(path: str, flags: int) -> int:
+def opened_file(path: str, flags: int) -> int:
     """Opens a file, but no link, for this user alone if it is new. Never waits for a FIFO."""
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)

@@ -1,4 +1,4 @@
-"""`data/notes`: the notes as JSON, and changes of notes, from those who may make them.
+"""`data/notes` and `data/views`: what is kept as JSON, and changes, from those who may make them.
 
 A page of any web site can make its reader's browser send requests to this machine, and every user
 of this machine can. So a change needs a secret: the server's token or secret path, a unix socket,
@@ -11,16 +11,21 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import unicodedata
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore import BadRequestError, Multiplexer, TbcoreError
-from tbcore.engine import Config, close_matches
-from tbcore.http import error_response, json_body, json_response, optional, strings_in
-from tbcore_notes.records import FIELDS
+from tbcore import BadRequestError, Multiplexer, NotFoundError, TbcoreError
+from tbcore.engine import Config, RunColumns, close_matches, is_uri, one_line
+from tbcore.http import error_response, json_body, json_response, optional, string_in, strings_in
+from tbcore_logs.archived_files import archived_files
+from tbcore_logs.reading import LazyReader
+from tbcore_notes.records import FIELDS, Record
+from tbcore_notes.store import LabelChange, NotesError
 
 if TYPE_CHECKING:
     from tbcore_notes.notes import RunNotes
@@ -43,9 +48,51 @@ def respond(
             _change(notes, json_body(request), config, multiplexer)
         else:
             notes.refresh()
+            if optional(request, "files") == "true":
+                return json_response({"files": _files(notes, multiplexer)})
         return json_response(_answer(notes, request, config))
     except TbcoreError as error:
         return error_response(error.status, str(error))
+
+
+def respond_views(notes: RunNotes, config: Config, request: Request) -> Response:
+    """The response to a request for `data/views`: all views, or the one that it names."""
+    try:
+        if request.method == "POST":
+            if refusal := _refusal(request, config, with_token=True):
+                return error_response(403, refusal)
+            body = json_body(request)
+            name, address = string_in(body, "name"), string_in(body, "address")
+            notes.save_view(name, address, is_own=config.host in _LOCAL_HOSTS)
+        else:
+            notes.refresh()
+        views = {view.name: view for view in notes.views()}
+        wanted = optional(request, "name")
+        if wanted is None or request.method == "POST":
+            return json_response({
+                "read_only": _refusal(request, config, with_token=False),
+                "needs_token": bool(config.write_token),
+                "has_defaults": bool(notes.defaults),
+                "problems": notes.problems,
+                "views": [_view(view) for view in views.values()],
+            })  # fmt: skip
+        if (found := views.get(unicodedata.normalize("NFC", wanted.strip()))) is None:
+            raise NotFoundError(f"no view {one_line(wanted)!r}{close_matches(wanted, list(views))}")
+        return json_response({**_view(found), "address": found.value})
+    except TbcoreError as error:
+        return error_response(error.status, str(error))
+
+
+def respond_defaults(notes: RunNotes, request: Request) -> Response:
+    """The response to a request for `data/defaults`."""
+    if request.method == "POST":
+        return error_response(405, "defaults are in the file tbcore.json of the log directory")
+    notes.refresh()
+    return json_response(dict(notes.defaults))
+
+
+def _view(view: Record) -> dict[str, Any]:
+    return {"name": view.name, "time": view.time / 1e6, "by": view.by, "is_own": view.is_own}
 
 
 def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]:
@@ -71,6 +118,7 @@ def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]
         "is_delta": is_delta,
         "read_only": _refusal(request, config, with_token=False),
         "needs_token": bool(config.write_token),
+        "refusal": _refusal(request, config, with_token=True),
         "problems": notes.problems,
         "runs": runs,
     }
@@ -80,13 +128,59 @@ def _change(
     notes: RunNotes, body: Mapping[str, Any], config: Config, multiplexer: Multiplexer
 ) -> None:
     """Changes the fields `set` of the `runs` in a body. Raises TbcoreError."""
-    names, values = strings_in(body, "runs"), body.get("set")
-    if not isinstance(values, dict) or not values:
+    names, values = strings_in(body, "runs"), body.get("set", {})
+    labels = LabelChange(
+        *(
+            strings_in(body, name) if name in body else ()
+            for name in ("add_labels", "remove_labels")
+        )
+    )
+    if not isinstance(values, dict) or not (values or any(labels)):
         raise BadRequestError(f'"set" must be an object with some of {", ".join(FIELDS)}')
     known = multiplexer.runs()
     for name in set(names).difference(known):
         raise BadRequestError(f"no run {name!r}{close_matches(name, known)}")
-    notes.change(names, values, is_own=config.host in _LOCAL_HOSTS)
+    notes.change(names, values, is_own=config.host in _LOCAL_HOSTS, labels=labels)
+
+
+def _files(notes: RunNotes, multiplexer: Multiplexer) -> list[dict[str, Any]]:
+    """For each log directory, how many files `tbcore ls --files` would name, and which runs it
+    would leave out; of a remote one only the name."""
+    columns, answers = RunColumns.of(multiplexer), []
+    times = dict(zip(columns.runs, columns.last_event_times, strict=True))
+    for prefix, logdir in notes.logdirs:
+        answers.append({"logdir": logdir, "is_remote": is_uri(logdir)})
+        if is_uri(logdir):
+            continue
+        last = {n.removeprefix(prefix): t for n, t in times.items() if n.startswith(prefix)}
+        found = archived_files(
+            logdir,
+            last,
+            archived=partial(_archived, notes, prefix),
+            reader=_opened(logdir),
+            last_event_times=last,
+        )
+        answers[-1] |= {
+            "num_runs": len(found.authors),
+            "num_files": len(found.rows),
+            "num_bytes": sum(num_bytes for _, num_bytes, _ in found.rows),
+            "left_out": [
+                {"reason": reason, "num_runs": len(runs)} for reason, runs in found.left_out.items()
+            ],
+        }
+    return answers
+
+
+def _archived(notes: RunNotes, prefix: str, name: str) -> tuple[Record | None, Record | None]:
+    return notes.archived(prefix + name)
+
+
+def _opened(logdir: str) -> LazyReader:
+    """Scans a log directory. Raises NotesError."""
+    try:
+        return LazyReader(logdir)
+    except OSError as error:
+        raise NotesError(one_line(f"{logdir}: {error.strerror or error}")) from None
 
 
 def _refusal(request: Request, config: Config, *, with_token: bool) -> str | None:

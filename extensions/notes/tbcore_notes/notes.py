@@ -1,8 +1,9 @@
-"""RunNotes: the notes on the runs of one or several log directories, for queries and programs."""
+"""RunNotes: the notes and views of one or several log directories, for queries and programs."""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 import time
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tbcore import Multiplexer
-from tbcore.engine import Config, LogdirSpec, OptionError
+from tbcore.engine import Config, LogdirSpec, OptionError, is_uri
+from tbcore_notes.defaults import Defaults
 from tbcore_notes.records import Record, Value
-from tbcore_notes.store import RunRecords, Store, value_of
+from tbcore_notes.store import NO_LABELS, LabelChange, RunRecords, Store, value_of
 
 logger = logging.getLogger("tbcore.notes")
 
@@ -50,6 +52,18 @@ class RunNotes:
                 "as with --logdir_spec NAME:PATH,NAME:PATH"
             )
         self._stores = [(f"{name}/" if name else "", Store(path)) for name, path in specs]
+        self._views = self._stores[0][1]
+        """The store with the named views. Those of several log directories are of just these."""
+        if len(specs) > 1:
+            paths = (p if is_uri(p) else os.path.realpath(p) for _, p in specs)
+            several = ",".join(f"{name}:{path}" for name, path in zip(names, paths, strict=True))
+            self._views = Store(several, is_one=False)
+        # Of several directories, none can choose for the others; a remote one is not read.
+        is_local = len(specs) == 1 and not is_uri(specs[0].path)
+        self._defaults = Defaults(os.path.realpath(specs[0].path)) if is_local else None
+        self._every = list(
+            {id(s): s for s in (*(s for _, s in self._stores), self._views)}.values()
+        )
         self._reported: set[str] = set()
         self._lock = threading.Lock()
         """Held while one thread looks for changes."""
@@ -60,21 +74,30 @@ class RunNotes:
         """Whether the files were read once. A server does that while it starts."""
 
     @property
+    def logdirs(self) -> list[tuple[str, str]]:
+        """The log directories: what the names of their runs begin with, and the path or URI."""
+        return [(prefix, store.logdir) for prefix, store in self._stores]
+
+    @property
     def generation(self) -> int:
         """Rises with each change that `refresh` or `change` has seen."""
-        return sum(store.generation for _, store in self._stores)
+        files = self._defaults.generation if self._defaults else 0
+        return files + sum(store.generation for store in self._every)
 
     @property
     def problems(self) -> list[str]:
         """What could not be read, one line each."""
-        return [line for _, store in self._stores for line in store.problems]
+        files = self._defaults.problems if self._defaults else []
+        return [*files, *(line for store in self._every for line in store.problems)]
 
     def refresh(self) -> None:
         """Reads what other processes have written; logs each new problem as a warning."""
         before = self.generation
         with self._lock:
-            for _, store in self._stores:
+            for store in self._every:
                 store.refresh()
+            if self._defaults:
+                self._defaults.refresh()
             self.is_read = True
             for line in self.problems:
                 if line not in self._reported:
@@ -109,12 +132,18 @@ class RunNotes:
                 yield prefix + run, records, store.generations.get(run, 0) + others
 
     def change(
-        self, runs: Iterable[str], values: Mapping[str, Any], *, is_own: bool = True
+        self,
+        runs: Iterable[str],
+        values: Mapping[str, Any],
+        *,
+        is_own: bool = True,
+        labels: LabelChange = NO_LABELS,
     ) -> None:
         """Notes values of fields about runs. They are on the disk when this returns.
 
         `is_own` is whether this user does it, and nobody through a server for other machines.
-        Raises BadRequestError for a value that is not valid, and NotesError if it cannot be kept.
+        `labels` changes the labels that each run has. Raises BadRequestError for a value that is
+        not valid, and NotesError if it cannot be kept.
         """
         by_store: dict[int, list[str]] = {}
         places = [self._place_of(run) for run in runs]
@@ -124,12 +153,36 @@ class RunNotes:
             by_store.setdefault(id(store), []).append(name)
         before = self.generation
         for _, store in self._stores:
-            store.change(by_store.get(id(store), ()), values, is_own=is_own)
+            store.change(by_store.get(id(store), ()), values, is_own=is_own, labels=labels)
         if self.generation != before:
             self._changed()
 
-    def share(self) -> list[tuple[str, int]]:
-        """Copies this user's notes to the log directories; see `Store.share`."""
+    def views(self) -> list[Record]:
+        """The last record of each named view, sorted by name."""
+        self._read_once()
+        views = self._views.views
+        return [views[name] for name in sorted(views) if views[name].value]
+
+    def save_view(self, name: Any, address: Any, *, is_own: bool = True) -> None:
+        """Keeps a view under a name, or takes it away with the address "". It is on the disk when
+        this returns. Raises BadRequestError, and NotesError if it cannot be kept."""
+        before = self.generation
+        self._views.save_view(name, address, is_own=is_own)
+        if self.generation != before:
+            self._changed()
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """What `tbcore.json` in the log directory suggests, by key."""
+        self._read_once()
+        return self._defaults.values if self._defaults else {}
+
+    def description(self, tag: str) -> str:
+        """See `tbcore.store.notes.Notes`."""
+        return self._defaults.description(tag) if self._defaults else ""
+
+    def share(self) -> list[tuple[str, int, int]]:
+        """Copies this user's notes and views to the log directories; see `Store.share`."""
         return [store.share() for _, store in self._stores]
 
     # -- for the core --------------------------------------------------------------------------
@@ -160,14 +213,18 @@ class RunNotes:
         idle_seconds: Callable[[], float],
     ) -> Mapping[str, Callable[[Any], Any]]:
         """See `tbcore.store.notes.Notes`."""
-        from tbcore_notes.http import respond
+        from tbcore_notes.http import respond, respond_defaults, respond_views
 
         self._changed, self.idle_seconds = changed, idle_seconds
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
         ).start()
-        return {"/data/notes": partial(respond, self, config, multiplexer)}
+        return {
+            "/data/notes": partial(respond, self, config, multiplexer),
+            "/data/views": partial(respond_views, self, config),
+            "/data/defaults": partial(respond_defaults, self),
+        }
 
     # -- private -------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from tbcore_logs.printing.access import LogSelection, opened
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
+from tbcore_notes.store import LabelChange
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -55,9 +56,14 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
             datetime.fromtimestamp(last.time / 1e6, UTC),
             last.by,
         ])  # fmt: skip
-    if not rows:
+    views = [] if is_selected or form is not None else notes.views()
+    if not rows and not views:
         raise click.ClickException("there are no notes on these runs")
-    print_table(_COLUMNS, rows, form)
+    if rows:
+        print_table(_COLUMNS, rows, form)
+    for view in views:
+        age = short_age(datetime.fromtimestamp(view.time / 1e6, UTC))
+        click.echo(f"view {view.name!r}, {age}, by {view.by}")
     return 0
 
 
@@ -80,16 +86,9 @@ def set_notes(
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
-    notes = logs.notes
+    notes = cast(RunNotes, logs.notes)
     try:
-        if not (added or removed):
-            notes.change(names, changes)
-            return 0
-        for name in dict.fromkeys(names):
-            known = notes.values(name).get("labels", [])
-            labels = [label for label in known if label not in removed]
-            labels += [label for label in added if label not in known]
-            notes.change([name], {**changes, "labels": labels})
+        notes.change(names, changes, labels=LabelChange(added, removed))
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
     return 0
@@ -99,6 +98,7 @@ def share_notes(logdir: str) -> int:
     """Shares the notes on one log directory; returns the exit status."""
     if not is_uri(logdir) and not os.path.isdir(logdir):
         raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
-    for path, count in RunNotes([LogdirSpec(None, logdir)]).share():
-        click.echo(f"notes on {plural(count, 'run')} are shared in {path}")
+    for path, count, num_views in RunNotes([LogdirSpec(None, logdir)]).share():
+        views = f" and {plural(num_views, 'view')}" if num_views else ""
+        click.echo(f"notes on {plural(count, 'run')}{views} are shared in {path}")
     return 0

@@ -1,6 +1,8 @@
-"""Records: what one user noted about one field of one run, and its line in a file.
+"""Records: what one user noted about one field of one run, or the view that a user has saved, and
+their lines in a file.
 
     {"t":1795300000000000,"by":"alice@laptop","run":"sweep/a","set":{"starred":true,"note":"best"}}
+    {"t":1795300000000001,"by":"alice@laptop","view":"seeds","set":{"address":"#scalars&group=seeds"}}
 
 A line may set several fields, each of which is a record. `t` is in microseconds since the epoch.
 """
@@ -8,12 +10,15 @@ A line may set several fields, each of which is a record. `t` is in microseconds
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import orjson
 
 from tbcore import BadRequestError
+from tbcore.engine import size
 
 Value = bool | str | list[str]
 
@@ -22,6 +27,8 @@ MAX_NAME_CHARACTERS = 200
 MAX_LABELS = 20
 MAX_LABEL_CHARACTERS = 50
 MAX_RUN_CHARACTERS = 4096
+MAX_VIEW_NAME_CHARACTERS = 100
+MAX_VIEW_BYTES = 64 << 10
 MAX_LINE_BYTES = 1 << 17
 """Maximum length of a line; the longest valid ones are shorter."""
 MAX_TIME = 2**53
@@ -33,13 +40,18 @@ FIELDS: Mapping[str, Value] = {
 }  # fmt: skip
 """Maps each field to the value that it has without a note."""
 
+ADDRESS = "address"
+"""The field of a view: the fragment of the page's address, or "" if the view was taken away."""
+
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _LABEL = re.compile(r'[^\s|()"#,*?]+')
 """What a query finds without quotes."""
+_VIEW_NAME = re.compile(r"[\w.-]+(?: [\w.-]+)*")
+_FRAGMENT = re.compile(r"#[!-~]+")
 
 
 class Record(NamedTuple):
-    """A value of a field of a run. Of several, the greatest one counts, which is the last."""
+    """A value of a field of a run or a view. Of several, the greatest counts, which is the last."""
 
     time: int
     """In microseconds since the epoch."""
@@ -50,7 +62,8 @@ class Record(NamedTuple):
     what the line says, but by where its file is."""
     text: bytes
     """The value as JSON. Decides between records of one author and moment."""
-    run: str
+    name: str
+    """Of the run; of the view if the field is ADDRESS."""
     field: str
     value: Value
 
@@ -83,6 +96,38 @@ def checked(field: str, value: Any) -> Value:
     return text
 
 
+def checked_name(name: Any) -> str:
+    """The name of a view as it is stored. Raises BadRequestError if it is not valid."""
+    text = unicodedata.normalize("NFC", name.strip()) if isinstance(name, str) else ""
+    if not _VIEW_NAME.fullmatch(text):
+        raise BadRequestError(
+            "the name of a view must have letters, digits, - _ . and single blanks between them"
+        )
+    if len(text) > MAX_VIEW_NAME_CHARACTERS:
+        raise BadRequestError(
+            f"the name of a view must have at most {MAX_VIEW_NAME_CHARACTERS} characters, "
+            f"got {len(text)}"
+        )
+    return text
+
+
+def checked_fragment(address: Any) -> str:
+    """The address of a view as it is stored. Raises BadRequestError if it is not valid."""
+    if address == "":
+        return ""
+    if not isinstance(address, str) or not _FRAGMENT.fullmatch(address):
+        raise BadRequestError("address must be the fragment of the address of a page, after #")
+    if len(address) > MAX_VIEW_BYTES:
+        raise BadRequestError(
+            f"this view has {size(len(address))}, and at most {size(MAX_VIEW_BYTES)} are kept; "
+            "choose its runs by a query, and not one by one"
+        )
+    # A page takes the secret for changing notes from there, which no view may replace.
+    if any(unquote(part.partition("=")[0]) == "write" for part in address[1:].split("&")):
+        raise BadRequestError("the address of a view must not contain write=")
+    return address
+
+
 def _labels(labels: list[str]) -> list[str]:
     """The labels, each once. Raises BadRequestError."""
     for label in labels:
@@ -104,26 +149,34 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def line_of(time: int, by: str, run: str, values: Mapping[str, Value]) -> bytes:
+def line_of(time: int, by: str, name: str, values: Mapping[str, Value]) -> bytes:
     """The line of a file, with its end. The values are checked."""
-    return orjson.dumps({"t": time, "by": by, "run": run, "set": values}) + b"\n"
+    what = "view" if ADDRESS in values else "run"
+    return orjson.dumps({"t": time, "by": by, what: name, "set": values}) + b"\n"
 
 
 def lines_of(records: Iterable[Record]) -> bytes:
     """The lines of some records, in the order of their times."""
     ordered = sorted(records)
-    return b"".join(line_of(r.time, r.by, r.run, {r.field: r.value}) for r in ordered)
+    return b"".join(line_of(r.time, r.by, r.name, {r.field: r.value}) for r in ordered)
 
 
 def records_of(line: bytes, *, is_own: bool, latest: int) -> Iterator[Record]:
     """The records of a line. Raises ValueError for anything that `line_of` does not write, and for
     a time after `latest`."""
     found = orjson.loads(line)
-    time, by, run, values = found["t"], found["by"], found["run"], found["set"]
+    time, by, values = found["t"], found["by"], found["set"]
     if type(time) is not int or not 0 <= time <= latest:
         raise ValueError("time")
     if not (isinstance(by, str) and by.isprintable() and len(by) <= _MAX_AUTHOR_CHARACTERS):
         raise ValueError("author")
+    if "view" in found:
+        name, address = found["view"], values[ADDRESS]
+        if checked_name(name) != name or checked_fragment(address) != address or len(values) > 1:
+            raise ValueError("view")
+        yield Record(time, by, is_own, address.encode(), name, ADDRESS, address)
+        return
+    run = found["run"]
     if not (isinstance(run, str) and 0 < len(run) <= MAX_RUN_CHARACTERS and _is_text(run)):
         raise ValueError("run")
     for field, value in values.items():

@@ -1,4 +1,4 @@
-"""Store: the notes on the runs of one log directory, merged from the files of three directories.
+"""Store: the notes and views of one log directory, merged from the files of three directories.
 
     $XDG_DATA_HOME/tbcore/notes/ID/own       by this user: by commands, programs and servers that
                                              only this machine can reach
@@ -6,7 +6,8 @@
     LOGDIR/.tbcore/notes                     copies that users have shared
 
 ID is a hash of the path of the log directory. Nothing is written below the log directory but by
-`share`. For each field of a run, the last record counts; all processes agree on which that is.
+`share`. For each field of a run, and for each view, the last record counts; all processes agree on
+which that is.
 """
 
 from __future__ import annotations
@@ -16,16 +17,29 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tbcore import TbcoreError
 from tbcore.engine import is_uri, one_line, user_directory
 from tbcore_notes.files import ChangedFilesError, Directory, author
-from tbcore_notes.records import FIELDS, MAX_TIME, Record, Value, checked, line_of, lines_of
+from tbcore_notes.records import (
+    ADDRESS,
+    FIELDS,
+    MAX_TIME,
+    Record,
+    Value,
+    checked,
+    checked_fragment,
+    checked_name,
+    line_of,
+    lines_of,
+)
 
 MAX_RUNS = 200_000
 """Maximum number of runs with notes; of others in files, the notes are left out."""
+MAX_VIEWS = 1000
+"""Maximum number of named views; of others in files, those that come later are left out."""
 _MAX_AHEAD_SECONDS = 86400
 """Records of others with a time further in the future are left out: their clocks are wrong, and
 nothing that is noted today could replace them."""
@@ -34,6 +48,21 @@ SHARED = ".tbcore", "notes"
 
 RunRecords = Mapping[str, Record]
 """Maps each field that was noted to the record that counts."""
+
+
+class LabelChange(NamedTuple):
+    """Labels that runs get in addition to those that they have, and labels that they lose."""
+
+    added: Sequence[str] = ()
+    removed: Sequence[str] = ()
+
+    def of(self, labels: Value) -> list[str]:
+        """The labels of a run after the change."""
+        known = labels if isinstance(labels, list) else []
+        return [label for label in [*known, *self.added] if label not in self.removed]
+
+
+NO_LABELS = LabelChange()
 
 
 class NotesError(TbcoreError):
@@ -45,16 +74,17 @@ class NotesError(TbcoreError):
 class Store:
     """The notes on the runs of one log directory. Its methods may be called on any thread."""
 
-    def __init__(self, logdir: str) -> None:
-        """`logdir` is a path or a URI. Nothing is read or written yet."""
-        self.logdir = logdir if is_uri(logdir) else os.path.realpath(logdir)
+    def __init__(self, logdir: str, *, is_one: bool = True) -> None:
+        """`logdir` is a path or a URI; or names several, which have no shared notes, if `is_one` is
+        false. Nothing is read or written yet."""
+        self.logdir = logdir if is_uri(logdir) or not is_one else os.path.realpath(logdir)
         identity = hashlib.sha256(os.fsencode(self.logdir)).hexdigest()[:32]
         data = user_directory("XDG_DATA_HOME", "~/.local/share")
         folder = os.path.join(data, "tbcore", "notes", identity)
         self._own = Directory(os.path.join(folder, "own"), is_own=True)
         self._server = Directory(os.path.join(folder, "server"), is_own=False)
         self._directories = [self._own, self._server]
-        if not is_uri(logdir):
+        if is_one and not is_uri(logdir):
             self._directories.append(Directory(os.path.join(self.logdir, *SHARED), is_own=False))
         self._lock = threading.RLock()
         self._last_time = 0
@@ -63,6 +93,8 @@ class Store:
         """Rises with each change."""
         self.runs: dict[str, dict[str, Record]] = {}
         """Maps runs to the records of fields that count, also runs that are gone."""
+        self.views: dict[str, Record] = {}
+        """Maps names of views to the records that count, also of views that were taken away."""
         self.archived: dict[str, Record] = {}
         """Maps runs to the last of this user's own records about whether they are archived."""
         self.generations: dict[str, int] = {}
@@ -74,9 +106,10 @@ class Store:
         """Reads what was added to the files since the last call."""
         with self._lock:
             try:
-                changed = self._read()
+                changed, has_other_views = self._read()
             except ChangedFilesError:
                 before, self.runs, self.archived = self.runs, {}, {}
+                views, self.views = self.views, {}
                 for directory in self._directories:
                     directory.forget()
                 self._read()
@@ -85,52 +118,93 @@ class Store:
                     for run in before.keys() | self.runs.keys()
                     if before.get(run) != self.runs.get(run)
                 }
-            if changed:
+                has_other_views = views != self.views
+            if changed or has_other_views:
                 self.generation += 1
                 self.generations.update(dict.fromkeys(changed, self.generation))
 
-    def change(self, runs: Iterable[str], values: Mapping[str, Any], *, is_own: bool) -> None:
+    def change(
+        self,
+        runs: Iterable[str],
+        values: Mapping[str, Any],
+        *,
+        is_own: bool,
+        labels: LabelChange = NO_LABELS,
+    ) -> None:
         """Notes these values of fields about runs. They are on the disk when this returns.
 
-        Raises BadRequestError for values that are not valid, and NotesError if they cannot be kept;
-        then none of them counts.
+        `labels` changes the labels that each run has. Raises BadRequestError for values that are
+        not valid, and NotesError if they cannot be kept; then none of them counts.
         """
         valid = {field: checked(field, value) for field, value in values.items()}
         runs = list(dict.fromkeys(runs))
-        if not valid or not runs:
+        if not (valid or any(labels)) or not runs:
             return
-        directory = self._own if is_own else self._server
-        by = author() if is_own else f"{author()} (server)"
         with self._lock:
             self.refresh()
             if len(self.runs) + len(runs) > MAX_RUNS:
                 own = [n for n, each in self.runs.items() if any(r.is_own for r in each.values())]
                 if len({*own, *runs}) > MAX_RUNS:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
-            lines = []
+            lines, replaced = [], []
             for run in runs:
-                # Later than what it replaces, even if the clock of another machine is ahead.
-                replaced = [r.time for f, r in self.runs.get(run, {}).items() if f in valid]
-                now = time.time_ns() // 1000
-                self._last_time = max(now, self._last_time + 1, *(t + 1 for t in replaced))
-                lines.append(line_of(self._last_time, by, run, valid))
-            try:
-                directory.add(b"".join(lines))
-            except OSError as error:
-                reason = f"{error.strerror or error}: {error.filename or directory.path}"
-                raise NotesError(one_line(f"the note cannot be kept: {reason}")) from None
+                known = self.runs.get(run, {})
+                if any(labels):
+                    valid["labels"] = checked("labels", labels.of(value_of(known, "labels")))
+                lines.append((run, dict(valid)))
+                replaced.append([r.time for field, r in known.items() if field in valid])
+            self._write(lines, replaced, is_own=is_own)
+
+    def save_view(self, name: Any, address: Any, *, is_own: bool) -> None:
+        """Keeps a view, in place of another of that name; with the address "" it is taken away.
+
+        Raises BadRequestError for a name or an address that is not valid, and NotesError if the
+        view cannot be kept.
+        """
+        name, address = checked_name(name), checked_fragment(address)
+        with self._lock:
             self.refresh()
+            known = self.views.get(name)
+            own = sum(1 for view in self.views.values() if view.value and view.is_own)
+            if address and not (known and known.value) and own >= MAX_VIEWS:
+                raise NotesError(f"at most {MAX_VIEWS} views can be kept; take one away first")
+            replaced = [known.time] if known else []
+            self._write([(name, {ADDRESS: address})], [replaced], is_own=is_own)
 
-    def share(self) -> tuple[str, int]:
-        """Copies this user's own notes to the log directory, where others find them.
+    def _write(
+        self,
+        values: list[tuple[str, dict[str, Value]]],
+        replaced: list[list[int]],
+        *,
+        is_own: bool,
+    ) -> None:
+        """Adds a line for each name with its values, which replace those of these times."""
+        directory = self._own if is_own else self._server
+        by = author() if is_own else f"{author()} (server)"
+        lines = []
+        for (name, valid), times in zip(values, replaced, strict=True):
+            # Later than what it replaces, even if the clock of another machine is ahead.
+            now = time.time_ns() // 1000
+            self._last_time = max(now, self._last_time + 1, *(t + 1 for t in times))
+            lines.append(line_of(self._last_time, by, name, valid))
+        try:
+            directory.add(b"".join(lines))
+        except OSError as error:
+            reason = f"{error.strerror or error}: {error.filename or directory.path}"
+            raise NotesError(one_line(f"the note cannot be kept: {reason}")) from None
+        self.refresh()
 
-        Returns the path of the copy, and the number of runs in it. Raises NotesError.
+    def share(self) -> tuple[str, int, int]:
+        """Copies this user's own notes and views to the log directory, where others find them.
+
+        Returns the path of the copy, and the numbers of runs and views in it. Raises NotesError.
         """
         if is_uri(self.logdir):
             raise NotesError("notes can be shared only in a directory of this machine")
         self.refresh()
         with self._lock:
             own = [r for records in self.runs.values() for r in records.values() if r.is_own]
+            views = [view for view in self.views.values() if view.is_own]
         folder = os.path.join(self.logdir, *SHARED)
         place = hashlib.sha256(os.fsencode(self._own.path)).hexdigest()[:8]
         path = os.path.join(folder, f"{author()}-{place}.jsonl")
@@ -143,7 +217,7 @@ class Store:
                     os.mkdir(part)
             try:
                 with open(temporary, "xb") as file:
-                    file.write(lines_of(own))
+                    file.write(lines_of([*own, *views]))
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(temporary, path)
@@ -153,32 +227,43 @@ class Store:
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or path}"
             raise NotesError(one_line(f"the notes cannot be shared: {reason}")) from None
-        return path, len({record.run for record in own})
+        return path, len({record.name for record in own}), sum(1 for v in views if v.value)
 
-    def _read(self) -> set[str]:
-        """Adds the new records; returns the runs whose notes have changed."""
+    def _read(self) -> tuple[set[str], bool]:
+        """Adds the new records; returns the runs whose notes have changed, and if views have."""
         changed: set[str] = set()
+        has_other_views = False
         latest = (time.time_ns() // 1000) + _MAX_AHEAD_SECONDS * 1_000_000
-        num_left_out = 0
+        num_left_out = num_views_left_out = 0
         for directory in self._directories:
             for record in directory.read(MAX_TIME if directory.is_own else latest):
-                is_new = record.run not in self.runs
+                if record.field == ADDRESS:
+                    known = self.views.get(record.name)
+                    if known is None and len(self.views) >= MAX_VIEWS and not record.is_own:
+                        num_views_left_out += 1
+                    elif known is None or known < record:
+                        self.views[record.name] = record
+                        has_other_views = True
+                    continue
+                is_new = record.name not in self.runs
                 if is_new and len(self.runs) >= MAX_RUNS and not record.is_own:
                     num_left_out += 1
                 elif self._add(record):
-                    changed.add(record.run)
+                    changed.add(record.name)
         self.problems = [line for directory in self._directories for line in directory.problems]
         if num_left_out:
             self.problems.append(f"{num_left_out} notes are left out: {MAX_RUNS} runs have notes")
-        return changed
+        if num_views_left_out:
+            self.problems.append(f"{num_views_left_out} views are left out: there are {MAX_VIEWS}")
+        return changed, has_other_views
 
     def _add(self, record: Record) -> bool:
         """Whether the record counts: it is later than the one it replaces."""
         if record.is_own and record.field == "archived":
-            known = self.archived.get(record.run)
+            known = self.archived.get(record.name)
             if known is None or known < record:
-                self.archived[record.run] = record
-        fields = self.runs.setdefault(record.run, {})
+                self.archived[record.name] = record
+        fields = self.runs.setdefault(record.name, {})
         known = fields.get(record.field)
         if known is not None and known >= record:
             return False

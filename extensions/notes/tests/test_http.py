@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import piped
 
 from tbcore.engine import LogdirSpec, Server
 from tbcore_notes.http import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
+from tbcore_notes.records import line_of
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
@@ -62,6 +66,80 @@ def test_a_change_is_in_the_answer_and_in_later_ones(logdir: Path) -> None:
     assert later["runs"]["a"]["note"]["value"] == "why"
     for since in ("", "x-1", "1", f"{answer['generation']}0x"):
         assert client.get("data/notes", params={"since": since}).json()["is_delta"] is False
+
+
+def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:
+    """In one request, whatever labels the runs have, and with other fields."""
+    client = served(logdir)
+    change(client, labels=["old", "both"])
+
+    def labels(**body: Any) -> Any:
+        answer = client.post("data/notes", json={"runs": ["a", "b/c"], **body}, headers=SAME)
+        assert answer.status_code == 200, answer.text
+        return [answer.json()["runs"][run]["labels"]["value"] for run in ("a", "b/c")]
+
+    assert labels(add_labels=["new", "both"]) == [["old", "both", "new"], ["new", "both"]]
+    changed = labels(add_labels=["last"], remove_labels=["both", "none"], set={"starred": True})
+    assert changed == [["old", "new", "last"], ["new", "last"]]
+    assert client.get("data/notes").json()["runs"]["b/c"]["starred"]["value"] is True
+    refused = {"runs": ["a", "b/c"], "add_labels": ["good", "two words"]}
+    response = client.post("data/notes", json=refused, headers=SAME)
+    assert response.status_code == 400
+    assert labels(remove_labels=["x"]) == [["old", "new", "last"], ["new", "last"]]
+
+
+def test_the_answer_counts_the_files_that_a_command_names(logdir: Path) -> None:
+    """Those of `tbcore ls --files`, with the reasons for runs that are left out, and no names."""
+    old = time.time() - 3 * 86400
+    paths = {}
+    for run in ("old", "two words", "taken"):
+        paths[run] = write_run(logdir, run, scalars={"loss": [1.0]}, wall_time=old)
+        os.utime(paths[run], (old, old))
+    client = served(logdir)
+
+    def files() -> Any:
+        [answer] = client.get("data/notes", params={"files": "true"}).json()["files"]
+        return answer
+
+    assert files() == {
+        "logdir": str(logdir), "is_remote": False, "num_runs": 0, "num_files": 0, "num_bytes": 0,
+        "left_out": [],
+    }  # fmt: skip
+    change(client, runs=["old", "two words", "a"], archived=True)
+    shared = logdir / ".tbcore" / "notes"
+    shared.mkdir(parents=True)
+    line = line_of(time.time_ns() // 1000, "bob@far", "taken", {"archived": True})
+    (shared / "bob.jsonl").write_bytes(line)
+    found = files()
+    named = [paths["old"], paths["two words"]]
+    assert (found["num_runs"], found["num_files"]) == (2, 2)
+    assert found["num_bytes"] == sum(path.stat().st_size for path in named)
+    assert {(each["reason"], each["num_runs"]) for each in found["left_out"]} == {
+        ("a file was changed in the last 24 hours", 1),
+        ("archived by bob@far, not by you", 1),
+    }
+    listed = piped("ls", logdir, "--where", "is:archived", "--files", "-0").stdout.split("\0")
+    assert sorted(listed[:-1]) == sorted(map(str, named))
+    assert all(path.exists() for path in paths.values())
+
+
+def test_each_of_several_log_directories_has_its_counts(logdir: Path, tmp_path: Path) -> None:
+    """As `tbcore ls` finds with each of them; nothing is counted in a remote one."""
+    old = time.time() - 3 * 86400
+    path = write_run(tmp_path / "second", "x", scalars={"loss": [1.0]}, wall_time=old)
+    os.utime(path, (old, old))
+    specs = [LogdirSpec("one", str(logdir)), LogdirSpec("two", str(tmp_path / "second"))]
+    notes = RunNotes([*specs, LogdirSpec("far", "s3://bucket/x")])
+    spec = f"one:{logdir},two:{tmp_path / 'second'}"
+    server = Server("", logdir_spec=spec, plugins=[], write_token="")
+    server.multiplexer._notes = notes
+    server.load_once()
+    notes.change(["two/x"], {"archived": True})
+    answers = TbcoreClient(server).get("data/notes", params={"files": "true"}).json()["files"]
+    assert [each.get("num_files") for each in answers] == [0, 1, None]
+    assert [each["is_remote"] for each in answers] == [False, False, True]
+    listed = piped("ls", tmp_path / "second", "--files", "-0").stdout
+    assert listed == f"{path}\0"
 
 
 def test_the_stream_has_the_generation(logdir: Path) -> None:
@@ -198,8 +276,9 @@ def test_another_user_of_the_machine_needs_the_write_token(
     assert response.status_code == status
     if status == 403:
         assert response.text.startswith("to change notes, open the address that tbcore printed")
-    answer = client.get("data/notes").json()
+    answer = client.get("data/notes", headers=headers).json()
     assert (answer["read_only"], answer["needs_token"]) == (None, True)
+    assert answer["refusal"] == (None if status == 200 else response.text.rstrip("\n"))
     assert TOKEN not in str(answer)
 
 
@@ -218,7 +297,8 @@ def test_a_server_that_takes_no_notes(logdir: Path, config: Any, line: str) -> N
     response = change(client, SAME | {TOKEN_HEADER: TOKEN})
     assert response.status_code == 403
     assert response.text.startswith(line)
-    assert client.get("data/notes").json()["read_only"] == response.text.rstrip("\n")
+    answer = client.get("data/notes", headers={TOKEN_HEADER: TOKEN}).json()
+    assert answer["read_only"] == answer["refusal"] == response.text.rstrip("\n")
 
 
 def test_a_token_and_a_secret_path_are_checked_before(logdir: Path) -> None:

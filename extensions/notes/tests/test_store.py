@@ -322,7 +322,7 @@ def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
 ) -> None:
     """What is there is read all the same."""
     opened(logdir).change(["a"], {"starred": True}, is_own=True)
-    monkeypatch.setattr(files, "_opened", _read_only)
+    monkeypatch.setattr(files, "opened_file", _read_only)
     found = opened(logdir)
     line = "the note cannot be kept: Read-only file system: /"
     with pytest.raises(NotesError, match=line):
@@ -333,7 +333,7 @@ def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
         opened(logdir).change(["a"], {"starred": False}, is_own=True)
 
 
-OPENED = files._opened
+OPENED = files.opened_file
 
 
 def _read_only(path: str, flags: int) -> int:
@@ -418,7 +418,7 @@ def test_a_shared_copy_is_read_by_others_and_is_never_this_users_own(
     mine.change(["a"], {"archived": True, "note": "mine"}, is_own=True)
     mine.change(["a"], {"note": "newer"}, is_own=True)
     mine.change(["web"], {"starred": True}, is_own=False)
-    path, count = mine.share()
+    path, count, _ = mine.share()
     assert Path(path).parent == Path(logdir, ".tbcore", "notes")
     assert count == 1
     mine.refresh()

@@ -227,11 +227,21 @@ export function Name({ name, part: [start, end] = [0, name.length] }) {
   </span>`;
 }
 
-/** The label of a run in a card: its colour, group and name. @param {{ run: import("../host.js").Run }} props */
+/** The label of a run in a card: its colour, its group, and the name to show. @param {{ run: import("../host.js").Run }} props */
 export function RunLabel({ run }) {
   return html`<i style=${{ background: run.color }}></i>
     ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${formatName(run.group)}</span>`}
-    <${Name} name=${run.name} />`;
+    <${Name} name=${run.label ?? run.name} />`;
+}
+
+/** The label of a run, by its name; the name itself if the run is not one of these. @param {readonly { name: string, label: string }[]} runs @param {string} name */
+export function labelOf(runs, name) {
+  return runs.find((run) => run.name === name)?.label ?? name;
+}
+
+/** The tooltip of a run: its label, and its name if that is another. @param {{ name: string, label?: string }} run */
+export function runTitle({ name, label = name }) {
+  return [...new Set([label, name])].map(formatName).join("\n");
 }
 
 /**

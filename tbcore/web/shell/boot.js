@@ -10,7 +10,7 @@ import { Lazy, withStyles } from "../lib/ui/lazy.js";
 import { suppressRequestErrors } from "./plugin-loader.js";
 import { Opening, PluginView } from "./plugin-view.js";
 import { RunsPanel } from "./runs/panel.js";
-import { PLUGINS_PAGE, State, openPreferences } from "./state/reader-state.js";
+import { PLUGINS_PAGE, State, openPreferences, rewriteAddress } from "./state/reader-state.js";
 import { keepInSync } from "./state/server-state.js";
 import { TopBar, isFirstPass } from "./top-bar.js";
 
@@ -171,7 +171,7 @@ function Page({ state, sync }) {
   const isNoted = Boolean(status?.notes_generation);
   useEffect(() => {
     if (isOpening && !isNoted) return undefined;
-    const timer = setTimeout(() => import("./state/kept.js").then(({ start }) => start(state)).catch(console.warn), isNoted ? 0 : KEPT_DELAY_MS);
+    const timer = setTimeout(() => import("./kept.js").then(({ start }) => start(state)).catch(console.warn), isNoted ? 0 : KEPT_DELAY_MS);
     return () => clearTimeout(timer);
   }, [isOpening, isNoted]);
   const onInfo = () => setDialog("info");
@@ -227,7 +227,7 @@ function findEmptyKind(state, plugin) {
   if (plugin?.error || plugin?.active) return null;
   if (state.tabs.value.length === 0) return "noPlugin";
   if (isFirstPass(status)) return "loading";
-  if (state.runs.value.length === 0) return "noRuns";
+  if (state.allRuns.value.length === 0) return "noRuns";
   return plugin ? "inactive" : "noActive";
 }
 
@@ -240,6 +240,7 @@ function openFirstTab(state) {
 }
 
 suppressRequestErrors();
+await rewriteAddress();
 const state = new State();
 const sync = keepInSync(state);
 render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

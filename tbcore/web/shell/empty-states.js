@@ -119,8 +119,11 @@ export function NoneShown({ state }) {
   const these = text ? (runs === "run" ? "this" : "these") : "all";
   return html`<p class="none-note" role="status">
     ${matching.length === 0
-      ? html`<span>${error ? "The query has a mistake." : `No runs match “${text}”. ${note}`}</span>
-          <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
+      ? state.runs.value.length === 0
+        ? html`<span>All ${plural(state.allRuns.value.length, "run")} are archived.</span>
+            <button type="button" class="tb-button" onClick=${() => state.setRunFilter("is:archived")}>Show them</button>`
+        : html`<span>${error ? "The query has a mistake." : `No runs match “${text}”. ${note}`}</span>
+            <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
       : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : "No runs are selected."}</span>
           <button type="button" class="tb-button" onClick=${() => checkNewest(state)}>
             Show ${isAll ? `${these}${runs === "run" ? "" : ` ${newest.size}`} ${runs}` : `the newest ${AUTO_LIMIT} ${text && "of these "}${what}`}

@@ -38,14 +38,14 @@ export function HelpDialog({ state, onClose }) {
     <div class="keys">
       <${Keys} title="Everywhere" keys=${PAGE_KEYS} />
       <${Keys} title="In a filter" keys=${FILTER_KEYS} />
-      <${Keys} title="In the run list" keys=${LIST_KEYS} />
+      <${Keys} title="In the run list" keys=${[...LIST_KEYS, ...(state.notes.value?.keys ?? [])]} />
       <${Keys} title=${title} keys=${state.pluginKeys.value} />
       <section><${QueryHelp} subject="runs" /></section>
     </div>
   <//>`;
 }
 
-/** A titled table of keys; nothing if there are none. @param {{ title: string, keys: readonly Key[] }} props */
+/** A titled table of keys; nothing if there are none. @param {{ title: string, keys: readonly Pick<Key, "key" | "label">[] }} props */
 function Keys({ title, keys }) {
   if (keys.length === 0) return null;
   return html`<section>

@@ -6,7 +6,8 @@
 
 {
   const { dataset } = document.documentElement;
-  dataset.query = location.search;
+  // A view may have any name.
+  dataset.query = location.search.replace(/view=[^&]*/, "");
   dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   try {
     const choice = localStorage.getItem("tbcore.theme");

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expressionQuery, formatAddress, parseAddress, withQueries } from "../../../tbcore/web/lib/address.js";
+import { formatAddress, parseAddress } from "../../../tbcore/web/lib/address.js";
+import { expressionQuery, withQueries } from "../../../tbcore/web/lib/queries/old-links.js";
 
 test("the first part is the tab, as in links to TensorBoard", () => {
   assert.deepEqual(parseAddress("#scalars"), { tab: "scalars", values: {} });

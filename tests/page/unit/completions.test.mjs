@@ -45,3 +45,14 @@ test("tags are completed up to the next slash if they are many", () => {
   assert.deepEqual(completed("lay|", "runs", { hparams: [], tags }), ["layer0/", "layer1/", "layer2/", "layer3/"]);
   assert.deepEqual(completed("layer3/w3|", "tags", { hparams: [], tags }), ["layer3/w3", "layer3/w31", "layer3/w35", "layer3/w39"].slice(1).concat());
 });
+
+test("words of notes complete queries for runs, from their first letters on", () => {
+  const names = { hparams: [], tags: ["is/tag"], words: /** @type {[string, string][]} */ ([["is:starred", "starred runs"], ["is:archived", "archived runs"], ["note:", "a part of a note"], ["#Paper", "label"]]) };
+  const texts = (/** @type {string} */ text, /** @type {"runs" | "tags"} */ subject = "runs") => completionsOf(text, text.length, names, subject).map((one) => one.text);
+  assert.deepEqual(texts("is:"), ["is:starred", "is:archived"]);
+  assert.deepEqual(texts("lr>1 -is:s"), ["is:starred"]);
+  assert.deepEqual(texts("#"), ["#Paper"]);
+  assert.deepEqual(texts("#pa"), ["#Paper"]);
+  assert.deepEqual(texts("no"), ["note:"]);
+  assert.deepEqual(texts("is:", "tags"), []);
+});

@@ -55,6 +55,17 @@ test("a figure says what lines and bands of groups are", () => {
   assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
 });
 
+test("lines are named by their labels, also if two have the same", () => {
+  const [a, b] = [{ label: "baseline" }, { label: "baseline" }].map((more, i) => line(`sweep/${i}`, [i, i], more));
+  const many = Array.from({ length: 9 }, (_, i) => line(`run${i}`, [0, i], { label: `label ${i}` }));
+  for (const lines of [[a, b], [a, b, ...many]]) {
+    const words = wordsOf(lineChartFigure(7, "loss", modelOf({ lines })));
+    assert.equal(words.filter((word) => word === "baseline").length, 2, words.join());
+    assert.ok(!words.some((word) => /^(sweep|run)/.test(word)), words.join());
+  }
+  assert.match(wordsOf(lineChartFigure(7, "loss", modelOf({ lines: [line("run", [1], { label: "<b>&" })] }))).join(), /&#60;b&#62;&#38;/);
+});
+
 test("a figure has minor ticks, on logarithmic axes and on others", () => {
   const ticksOf = (/** @type {string} */ svg) => {
     const [, marks] = /<path d="M0,0v\d+h[\d.]+(M[^"]*)"/.exec(svg) ?? [];

@@ -412,6 +412,17 @@ test("a chart that is zoomed from the start has the full range, from `overview`,
   assert.equal(range, null);
 });
 
+test("a chart's sentences have the labels of lines, and its points the names of runs", () => {
+  const model = modelOf([line("sweep/a", RISING, { label: "baseline" }), line("sweep/b", RISING)]);
+  assert.match(describe("loss", model).label, /: baseline, sweep\/b$/);
+  assert.match(sentenceOf(model.scene(SIZE, COLORS)), /^baseline rises .* sweep\/b rises/);
+  assert.deepEqual(model.items.map(({ name, run }) => [name, run]), [["baseline", "sweep/a"], ["sweep/b", "sweep/b"]]);
+  model.lines = [{ ...model.lines[0], label: "other" }, model.lines[1]];
+  const [{ xs }] = model.items;
+  model.updateItems();
+  assert.deepEqual([model.items[0].name, model.items[0].xs === xs], ["other", true], "another label converts nothing again");
+});
+
 test("the full range stays while zoomed, and unchanged columns are converted once", () => {
   const model = modelOf([line("a", RISING)], { view: [10, 20] });
   const [before] = model.items;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { splitName } from "../../../tbcore/web/lib/chart/hover-tooltip.js";
-import { compareNames, groupTags } from "../../../tbcore/web/text-names.js";
+import { compareNames, groupTags, labelOf, runTitle } from "../../../tbcore/web/text-names.js";
 
 test("numbers in names compare as numbers", () => {
   const names = ["run10", "run9", "run1", "run01", "a/10/b", "a/9/b", "run", "run1a", "B", "a"];
@@ -135,3 +135,12 @@ function assertAscending(names) {
     for (const later of names.slice(at + 1)) assert.ok(compareNames(name, later) < 0, `${name} before ${later}`);
   });
 }
+
+test("the tooltip of a run has its label, and its name if that is another", () => {
+  assert.equal(runTitle({ name: "a", label: "baseline" }), "baseline\na");
+  assert.equal(runTitle({ name: "a", label: "a" }), "a");
+  assert.equal(runTitle({ name: "a" }), "a", "of a plugin that knows no labels");
+  assert.equal(runTitle({ name: "a\nb", label: "x\u202ey" }).split("\n").length, 2, "what could hide a part is escaped");
+  const runs = [{ name: "a", label: "baseline" }];
+  assert.deepEqual(["a", "b"].map((name) => labelOf(runs, name)), ["baseline", "b"]);
+});

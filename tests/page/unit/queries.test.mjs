@@ -91,7 +91,7 @@ function open(...answers) {
       return answer ? Response.json({ generation: "g", query_version: version, ...(version !== known && { query: answer }) }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
     }
   );
-  const state = /** @type {any} */ ({ runQuery: signal(""), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0) });
+  const state = /** @type {any} */ ({ runQuery: signal(""), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal({ notes_generation: 1 }) });
   const matcher = new Matcher(async () => {
     // As a module that takes a while.
     await nextTask();
@@ -137,11 +137,23 @@ test("the server answers every other query, and until then the runs stay", async
   assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1", "lr>1"]]);
 });
 
+test("a query for notes is asked again when notes change, and no other one", async () => {
+  for (const [text, isNoted] of /** @type {const} */ ([["is:starred", true], ["lr>1 #paper", true], ["-note:bug", true], ["lr>1", false]])) {
+    const { filter, state, asked } = open({ count: 1, found: ["^x"], ...NOTHING }, { count: 2, found: ["resnet/1", "resnet/2"], ...NOTHING });
+    filter.text.value = text;
+    await until(() => found(filter).length === 1);
+    state.status.value = { notes_generation: 2 };
+    if (isNoted) await until(() => found(filter).length === 2);
+    else for (let i = 0; i < 5; i++) await nextTask();
+    assert.equal(asked.length, isNoted ? 2 : 1, text);
+  }
+});
+
 test("before the first query, the server reads what queries need", async () => {
   /** @type {string[]} */
   const bodies = [];
   globalThis.fetch = /** @type {any} */ (async (/** @type {string} */ _, /** @type {{ body: string }} */ { body }) => (bodies.push(body), Response.json({ generation: "g" })));
-  keepAsking(/** @type {any} */ ({ runQuery: signal("plain"), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0) }));
+  keepAsking(/** @type {any} */ ({ runQuery: signal("plain"), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal(null) }));
   await nextTask();
   assert.deepEqual(bodies, ["{}"]);
 });

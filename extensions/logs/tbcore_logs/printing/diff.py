@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,11 +13,13 @@ from tbcore import DataError, NotFoundError
 from tbcore.engine import one_line
 from tbcore_logs import Run
 from tbcore_logs.forms import SCALAR, TEXT
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import opened, opened_for, progress, run_named
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     PrintedColumn,
     exact,
+    is_terminal,
     objects,
     styled,
     table_lines,
@@ -36,11 +38,14 @@ def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
     with progress(lambda: "reading logs"):
         logs.read(runs=[a.name, b.name])
         hparams = _hparams(a, b)
-        texts = _texts(a, b)
-        tags = [(tag, run.tags[tag].kind, run.name)
+        labels = {run.name: run.name for run in (a, b)}
+        if is_terminal() and not as_json:
+            labels = RunNotes(lambda: logs.notes).labels(labels)
+        texts = _texts(a, b, labels)
+        tags = [(tag, run.tags[tag].kind, labels[run.name])
                 for run, other in ((a, b), (b, a)) for tag in run if tag not in other]  # fmt: skip
         values = _values(a, b)
-    titles = ["a", "b"] if as_json else [a.name, b.name]
+    titles = ["a", "b"] if as_json else [labels[a.name], labels[b.name]]
     a_and_b = [PrintedColumn(title, is_text=True) for title in titles]
     name, tag = PrintedColumn("name", is_name=True), PrintedColumn("tag", is_name=True)
     kind, of_run, difference = map(PrintedColumn, ("kind", "run", "difference"))
@@ -72,12 +77,13 @@ def _hparams(a: Run, b: Run) -> list[tuple[str, Any, Any]]:
     return [(name, x, y) for name, x, y in pairs if not _are_equal(x, y)]
 
 
-def _texts(a: Run, b: Run) -> dict[str, list[str]]:
+def _texts(a: Run, b: Run, labels: Mapping[str, str]) -> dict[str, list[str]]:
     """The lines of `unified_diff` for each common tag whose last texts differ."""
     found = {}
     for tag in _common(a, b, TEXT):
         try:
-            lines = unified_diff(last_text(a, tag), last_text(b, tag), a.name, b.name)
+            names = labels[a.name], labels[b.name]
+            lines = unified_diff(last_text(a, tag), last_text(b, tag), *names)
         except (DataError, NotFoundError) as error:
             lines = [f"cannot be compared: {error}"]
         if lines:

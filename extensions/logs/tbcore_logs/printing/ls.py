@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
     column_of,
@@ -67,5 +69,27 @@ def list_runs(
     if line_tag is not None and is_terminal() and form is None:
         shown.append(PrintedColumn("", line_tag))
         rows = [[*row, line_of(logs[row[1]], line_tag)] for row in rows]
+    _add_notes(shown, rows, RunNotes(lambda: logs.notes), form)
     print_table(shown, rows, form)
     return 0
+
+
+def _add_notes(
+    columns: list[PrintedColumn], rows: list[list[Any]], notes: RunNotes, form: Form | None
+) -> None:
+    """Adds columns of what was noted: on a terminal the display names, in JSON all that there is.
+
+    There are none in a pipe and in CSV, which have the columns that were asked for.
+    """
+    if form != "json" and not (form is None and is_terminal()):
+        return
+    noted = [notes.of(row[1]) for row in rows]
+    if form is None and any("display_name" in own for own in noted):
+        columns.insert(2, PrintedColumn("", "display name", is_text=True))
+        for row, own in zip(rows, noted, strict=True):
+            row.insert(2, own.get("display_name", ""))
+    elif form == "json":
+        for field in [field for field in NOTED if any(field in own for own in noted)]:
+            columns.append(PrintedColumn(field))
+            for row, own in zip(rows, noted, strict=True):
+                row.append(own.get(field, NOTED[field]))

@@ -25,6 +25,7 @@ from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.groups import Band, Groups, band_of
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
     Column,
@@ -57,11 +58,14 @@ class _Row(NamedTuple):
     """A row of the table: a run, or a group of runs."""
 
     name: str
+    """The name to show."""
     size: str
     """The last step of the run, or the number of runs of the group."""
     cells: list[str]
     """One for each of the columns."""
     runs: list[Run]
+    color: str = ""
+    """That which a user has given to the run; "" for none."""
 
 
 def report(
@@ -171,11 +175,14 @@ def _rows(
     tags = [column.tag for column in columns if column.tag is not None]
     steps = {run.name: _last_step(run, tags) for run in runs}
     rows = []
+    notes = RunNotes(lambda: logs.notes)
+    labels = notes.labels(names)
     for _, name, step, _, _, *cells in run_rows(
         logs, names, columns, steps, sort=sort, reverse=reverse
     ):
         texts = [column.short(cell) for column, cell in zip(columns, cells, strict=True)]
-        rows.append(_Row(name, short_count(step), texts, [logs[name]]))
+        color = notes.color(name, "")
+        rows.append(_Row(labels[name], short_count(step), texts, [logs[name]], color))
     return rows
 
 
@@ -252,13 +259,13 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
 
     Of a group, it has the mean as a line, and a band from the lowest to the highest value.
     """
-    courses = [(row.name, course) for row in rows if (course := _course(row, tag))]
+    courses = [(row, course) for row in rows if (course := _course(row, tag))]
     name = safe_name(tag)
     for scheme, (ink, colors) in _SCHEMES.items():
         lines, bands = [], []
-        for index, (label, course) in enumerate(courses):
-            color = colors[index % len(colors)]
-            lines.append((course.x, course.mean, color, label))
+        for index, (row, course) in enumerate(courses):
+            color = row.color or colors[index % len(colors)]
+            lines.append((course.x, course.mean, color, row.name))
             if course.low is not course.high:  # More than one run.
                 bands.append((course.x, course.low, course.high, color))
         svg = chart_svg(lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands)

@@ -17,6 +17,7 @@ from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import ITEMS_OF, has_run, opened, opened_for, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
@@ -38,6 +39,8 @@ from tbcore_logs.printing.output import (
 
 _SPARKLINE_WIDTH = 16
 _MAX_CHART_HEIGHT = 20
+_COLOR = "#3b70ef"
+"""The colour of a line, if the run has none."""
 
 
 def show(names: Sequence[str], *, output: str | None, as_json: bool) -> int:
@@ -48,14 +51,16 @@ def show(names: Sequence[str], *, output: str | None, as_json: bool) -> int:
     logs, name, tag = _interpreted(names)
     with progress(lambda: "reading logs"):
         run = run_named(logs, name)
+        notes = RunNotes(lambda: logs.notes)
         if output is not None:
-            return _draw(run, tag, output)
+            return _draw(run, tag, output, notes)
         if tag is None:
-            return _show_run(run, as_json)
+            return _show_run(run, as_json, notes)
         known = run.tags.get(tag)
+        title = f"{notes.label(run.name)}: {tag}"
         if known is not None and known.kind != SCALAR:
-            return _show_items(run, tag, known.kind, as_json)
-        return _show_scalars(run[tag], run, tag, as_json)
+            return _show_items(run, tag, known.kind, title, as_json)
+        return _show_scalars(run[tag], title, as_json)
 
 
 def last_text(run: Run, tag: str) -> str:
@@ -95,7 +100,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     return logs, first, second
 
 
-def _show_run(run: Run, as_json: bool) -> int:
+def _show_run(run: Run, as_json: bool, notes: RunNotes) -> int:
     texts = {}
     for tag in run.tags.values():
         if tag.kind == TEXT:
@@ -120,7 +125,8 @@ def _show_run(run: Run, as_json: bool) -> int:
             for row in rows:
                 del row[index]
     started, last = run.started, run.last_event
-    about = {"run": run.name, "state": run.state, "started": started, "last_event": last}
+    about: dict[str, Any] = {"run": run.name, "state": run.state, "started": started}
+    about |= {"last_event": last, **notes.of(run.name)}
     if as_json:
         tags = objects(columns, rows)
         print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
@@ -130,6 +136,8 @@ def _show_run(run: Run, as_json: bool) -> int:
         about["last_event"] = f"{short_time(last)}  ({short_age(last)} ago)"
         took = (last - started).total_seconds() if started and last else None
         about["took"] = short_duration(took)
+    if "labels" in about:
+        about["labels"] = ", ".join(about["labels"])
     pair = [
         PrintedColumn("name", is_name=True),
         PrintedColumn("value", short=_shortened, is_text=True),
@@ -165,7 +173,7 @@ def _shortened(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else short(value)
 
 
-def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> int:
+def _show_scalars(series: ScalarSeries, title: str, as_json: bool) -> int:
     if as_json or not is_terminal():
         values = [series.step, series.wall_time, series.value]
         rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
@@ -173,7 +181,7 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
         print_table(columns, rows, "json" if as_json else None, is_spread=True)
         return 0
     height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
-    lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
+    lines = [styled(one_line(title), bold=True)]
     lines += braille_chart(series.step, series.value, width=width(), height=height)
     facts = [f"{len(series):,} points"]
     for name in ("first", "last", "min", "max"):
@@ -185,7 +193,7 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
     return 0
 
 
-def _draw(run: Run, tag: str | None, output: str) -> int:
+def _draw(run: Run, tag: str | None, output: str, notes: RunNotes) -> int:
     """Writes the chart of a tag as SVG, or with matplotlib as PNG."""
     if tag is None:
         raise click.ClickException(
@@ -195,19 +203,20 @@ def _draw(run: Run, tag: str | None, output: str) -> int:
     if not np.isfinite(series.value).any():
         raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
     label = f"{tag} by step"
+    name, color = notes.label(run.name), notes.color(run.name, _COLOR)
     if output.lower().endswith(".png"):
-        figure = _figure(series, run.name, label)
+        figure = _figure(series, name, label, color)
         with opened_for_writing(output) as file:
             figure.savefig(file, format="png")
         return 0
-    lines = [(series.step, series.value, "#3b70ef", run.name)]
+    lines = [(series.step, series.value, color, name)]
     svg = chart_svg(lines, ink="#57606a", width=720, height=280, label=label)
     with opened_for_writing(output) as file:
         file.write(svg.encode("utf-8", "backslashreplace"))
     return 0
 
 
-def _figure(series: ScalarSeries, title: str, label: str) -> Any:
+def _figure(series: ScalarSeries, title: str, label: str, color: str) -> Any:
     """A figure of matplotlib with the line. Raises ClickException without matplotlib."""
     try:
         from matplotlib.figure import Figure
@@ -217,17 +226,18 @@ def _figure(series: ScalarSeries, title: str, label: str) -> Any:
         ) from None
     figure = Figure(figsize=(7.2, 2.8), dpi=150, layout="constrained")
     axes = series.plot(ax=figure.subplots())
+    axes.lines[-1].set_color(color)
     # Text between dollar signs would be a formula.
     axes.set_title(one_line(title), parse_math=False)
     axes.set_xlabel(one_line(label), parse_math=False)
     return figure
 
 
-def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
+def _show_items(run: Run, tag: str, kind: str, title: str, as_json: bool) -> int:
     """Prints the values of a tag that are not scalars; on a terminal, only the last text."""
     if kind == TEXT and is_terminal() and not as_json:
         items = run.texts(tag)
-        title = f"{run.name}: {tag}, step {items[-1].step:,}, the last of {len(items):,}"
+        title += f", step {items[-1].step:,}, the last of {len(items):,}"
         click.echo(styled(one_line(title), bold=True))
         click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
         return 0

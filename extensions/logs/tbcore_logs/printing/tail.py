@@ -18,6 +18,7 @@ import numpy as np
 from tbcore.engine import one_line, warn
 from tbcore_logs import Run
 from tbcore_logs.drawings import time_of
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.json_output import FirstLines, json_line, max_bytes
 from tbcore_logs.printing.output import (
@@ -69,7 +70,8 @@ def tail(
         names = [max(names, key=lambda name: logs.modified[name])]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
-    printer = _Printer(columns, as_json, shows_run=is_chosen)
+    notes = RunNotes(lambda: logs.notes)
+    printer = _Printer(columns, as_json, notes, shows_run=is_chosen)
     # A run that has just begun may have none of the tags yet.
     printer.add_tags(selection.tags_of(known, need_all=bool(known) or not follow))
     readers = {name: _LineReader(selection, total) for name in names}
@@ -174,8 +176,11 @@ class _Printer:
     """Prints lines, with a header before the first one, and on a terminal whenever there are new
     tags. In a pipe, these get columns at the end, so that what reads it finds no second header."""
 
-    def __init__(self, columns: list[str], as_json: bool, *, shows_run: bool) -> None:
+    def __init__(
+        self, columns: list[str], as_json: bool, notes: RunNotes, *, shows_run: bool
+    ) -> None:
         self._columns = columns
+        self._notes = notes
         self._as_json = as_json
         self._shows_run = shows_run
         self._num_lines = 0
@@ -211,6 +216,7 @@ class _Printer:
         if is_terminal():
             if added or self._num_lines % _HEADER_EVERY == 0:
                 click.echo(styled(self._line({name: name for name in self._columns}), bold=True))
+            cells["run"] = self._notes.label(run)
             click.echo(self._line({name: _SHORT.get(name, short)(c) for name, c in cells.items()}))
         else:
             if not self._num_lines:

@@ -8,6 +8,7 @@ import { formatStep } from "tbcore/format.js";
  *
  * @typedef {object} Column
  * @property {string} name  of the run or of the group
+ * @property {string} label  the name to show
  * @property {string} color
  * @property {readonly Run[]} runs  at least one
  * @property {boolean} isGroup
@@ -28,8 +29,8 @@ const MAX_RUNS = 1000;
  */
 export function columnsOf(runs, grouping, base) {
   const all = grouping
-    ? grouping.groups.map((group) => ({ name: group.name, color: group.color, runs: group.runs, isGroup: true }))
-    : runs.map((run) => ({ name: run.name, color: run.color, runs: [run], isGroup: false }));
+    ? grouping.groups.map((group) => ({ name: group.name, label: group.name, color: group.color, runs: group.runs, isGroup: true }))
+    : runs.map((run) => ({ name: run.name, label: run.label, color: run.color, runs: [run], isGroup: false }));
   const first = all.find(({ name }) => name === base) ?? all[0];
   /** @type {Column[]} */
   const columns = [];
@@ -52,7 +53,7 @@ export function leftOut(all, columns) {
   if (count === 0) return "";
   const what = all[0].isGroup ? "groups" : "runs";
   const [one] = all.filter((column) => !columns.includes(column));
-  const which = count === 1 ? `“${one.name}” is left out` : `${formatStep(count)} are left out`;
+  const which = count === 1 ? `“${one.label}” is left out` : `${formatStep(count)} are left out`;
   const most = all[0].isGroup ? `${MAX_COLUMNS} groups with ${formatStep(MAX_RUNS)} runs in all` : `${MAX_COLUMNS} runs`;
   return `${columns.length} of the ${formatStep(all.length)} ${what} that are shown are compared, ${which}: at most ${most} fit. Check fewer in the list to choose which.`;
 }

@@ -21,8 +21,7 @@ export function CurveCard({ host, tag, columns, cursor }) {
   const isNear = useNear(body);
   const runs = columns.flatMap((column) => column.runs);
   const { answer, error } = useColumns(host, "curves", { tag }, runs, isNear);
-  const colors = columns.map(({ color }) => color).join();
-  const { lines, notes } = useMemo(() => linesOf(answer, columns), [answer, colors, runs.map(({ name }) => name).join("\n")]);
+  const { lines, notes } = useMemo(() => linesOf(answer, columns), [answer, columns]);
   const make = (/** @type {HTMLElement} */ element, /** @type {import("tbcore/cards.js").ChartEvents} */ on) =>
     new LineChart(element, { label: tag, cursor, onHover: (hits) => on.hover(hits[0]?.run ?? null, hits), onZoom: on.zoom });
   return html`<${ChartCard}
@@ -41,8 +40,8 @@ function linesOf(answer, columns) {
   /** @type {{ run: string, segments: number[], num_points: number }[]} */
   const header = answer?.header ?? [];
   const found = new Map(header.map((one, i) => [one.run, { ...one, columns: /** @type {any} */ (answer?.tables[i]) }]));
-  const curves = columns.flatMap(({ color, runs }) => runs.flatMap(({ name }) => (found.has(name) ? [{ name, color, ...found.get(name) }] : [])));
-  const lines = curves.map(({ name, color, segments, columns: { step, wallTime, value } }) => ({ name, run: name, color, segments, step, wallTime, value }));
+  const curves = columns.flatMap(({ color, runs }) => runs.flatMap(({ name, label }) => (found.has(name) ? [{ name, label, color, ...found.get(name) }] : [])));
+  const lines = curves.map(({ name, label, color, segments, columns: { step, wallTime, value } }) => ({ name, label, color, segments, step, wallTime, value }));
   const longest = curves.reduce((most, { num_points = 0, columns: { step } }) => Math.max(most, num_points > step.length ? num_points : 0), 0);
   const notes = longest > 0 ? [`Of curves with up to ${formatStep(longest)} points, the lowest and highest of each part are drawn.`] : [];
   return { lines, notes };

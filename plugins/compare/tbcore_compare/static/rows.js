@@ -127,7 +127,7 @@ function textOfHParam(type, value) {
 
 /** Runs whose hyperparameters cannot be decoded, in sentences. @param {readonly Column[]} columns @param {FactsOf} factsOf */
 export function hparamErrors(columns, factsOf) {
-  return columns.flatMap(({ runs }) => runs.flatMap(({ name }) => (factsOf.get(name)?.hparams_error ? [`Hyperparameters of ${name}: ${factsOf.get(name)?.hparams_error}`] : [])));
+  return columns.flatMap(({ runs }) => runs.flatMap(({ name, label }) => (factsOf.get(name)?.hparams_error ? [`Hyperparameters of ${label}: ${factsOf.get(name)?.hparams_error}`] : [])));
 }
 
 // --- values --------------------------------------------------------------------------------------

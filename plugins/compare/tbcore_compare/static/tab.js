@@ -38,7 +38,7 @@ export function Tab({ host }) {
   return html`
     <div class="tb-toolbar">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
-      ${columns.length > 1 && html`<${Pick} label="Baseline" choices=${all.map(({ name }) => [name, name])} value=${columns[0].name} onChange=${onBase} />`}
+      ${columns.length > 1 && html`<${Pick} label="Baseline" choices=${all.map(({ name, label }) => [name, label, formatName(name)])} value=${columns[0].name} onChange=${onBase} />`}
       <${Check} label="Differences only" checked=${!isAll} onChange=${(/** @type {boolean} */ checked) => options.set(host, "all", !checked)} />
     </div>
     <div class="tb-content">
@@ -52,9 +52,9 @@ export function Tab({ host }) {
 /** Why nothing is compared. @param {readonly Column[]} all */
 function emptyText(all) {
   if (all.length === 0) return "No runs are shown. Check at least two in the list to compare them.";
-  const [{ name, isGroup }] = all;
+  const [{ label, isGroup }] = all;
   const what = isGroup ? "group" : "run";
-  if (all.length === 1) return `Only the ${what} ${formatName(name)} is shown. Check another one in the list to compare them.`;
+  if (all.length === 1) return `Only the ${what} ${formatName(label)} is shown. Check another one in the list to compare them.`;
   return `The ${what}s are too large to be compared. Show fewer runs in the list.`;
 }
 

@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { commonLengths, formatName, plural } from "tbcore/format.js";
-import { Name } from "tbcore/text-names.js";
+import { Name, runTitle } from "tbcore/text-names.js";
 import { Icon } from "tbcore/ui.js";
 
 /**
@@ -24,17 +24,16 @@ const ROWS_PER_PAGE = 100;
  * @param {(name: string) => void} props.onBase  chooses another baseline
  */
 export function Table({ columns, sections, isAll, onBase }) {
-  const names = columns.map(({ name }) => name);
-  const [start, end] = commonLengths(names);
+  const [start, end] = commonLengths(columns.map(({ label }) => label));
   return html`<div class="compare-table" tabindex="0" role="region" aria-label="Side by side">
     <table>
       <thead>
         <tr>
           <td></td>
           ${columns.map(
-            ({ name, color, runs, isGroup }, at) => html`<th scope="col" key=${name} title=${formatName(name)}>
-              <button type="button" aria-pressed=${at === 0} aria-label=${`Compare with ${formatName(name)}`} onClick=${() => onBase(name)}>
-                <i style=${{ background: color }}></i><${Name} name=${name} part=${[start, name.length - end]} />
+            ({ name, label, color, runs, isGroup }, at) => html`<th scope="col" key=${name} title=${runTitle({ name, label })}>
+              <button type="button" aria-pressed=${at === 0} aria-label=${`Compare with ${formatName(label)}`} onClick=${() => onBase(name)}>
+                <i style=${{ background: color }}></i><${Name} name=${label} part=${[start, label.length - end]} />
               </button>
               <small>${at === 0 ? "baseline" : ""}${at === 0 && isGroup ? ", " : ""}${isGroup ? plural(runs.length, "run") : ""}</small>
             </th>`,

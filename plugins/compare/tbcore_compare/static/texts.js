@@ -41,11 +41,11 @@ export function TextCard({ host, tag, columns, has }) {
   const { answer, error } = useColumns(host, "texts", { tag, base: base.run?.name ?? null }, logged, isNear);
   /** @type {Difference[]} */
   const differences = answer?.header ?? [];
-  const parts = useMemo(() => partsOf(others, differences), [others.map(({ column, run }) => `${column.name} ${run?.name}`).join("\n"), answer]);
+  const parts = useMemo(() => partsOf(others, differences), [columns, others.map(({ run }) => run?.name).join("\n"), answer]);
   return html`<${Card} title=${tag} expanded=${expanded} onExpand=${setExpanded}>
     <div class="compare-text ${expanded ? "" : "compare-folded"}" ref=${body} tabindex="0" role="region" aria-label=${`Differences of ${formatName(tag)}`}>
       ${!base.run && html`<p class="tb-dim">${labelOf(base)} has not logged it, so all lines of the others are shown.</p>`}
-      ${base.run && base.column.isGroup && html`<p class="tb-dim">Compared with the text of ${formatName(base.run.name)}.</p>`}
+      ${base.run && base.column.isGroup && html`<p class="tb-dim">Compared with the text of ${formatName(base.run.label)}.</p>`}
       ${parts.map(({ key, members: some, difference }) => html`<${Part} key=${key} members=${some} difference=${difference} />`)}
     </div>
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
@@ -75,7 +75,7 @@ export function partsOf(members, differences) {
 
 /** A column in words; of a group, with the run whose text counts. @param {Member} member */
 function labelOf({ column, run }) {
-  return column.isGroup && run && run.name !== column.name ? `${formatName(column.name)} (text of ${formatName(run.name)})` : formatName(column.name);
+  return column.isGroup && run && run.name !== column.name ? `${formatName(column.label)} (text of ${formatName(run.label)})` : formatName(column.label);
 }
 
 /** @param {{ members: readonly Member[], difference: Difference | null | undefined }} props */

@@ -9,6 +9,7 @@ import { ChartCard } from "tbcore/cards.js";
 import { Legend, LineChart } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
+import { labelOf } from "tbcore/text-names.js";
 import { useNear } from "tbcore/ui.js";
 import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
@@ -81,7 +82,7 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     dashes=${data && !margin ? keyOf(tagsOf(data)) : []}
     over=${far.length > 0 && !options.clip && farNote}
     legend=${options.legend && lines && !isEmpty && legend}
-    menu=${{ content: (/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}<${Downloads} host=${host} data=${data} /></div>` }}
+    menu=${{ content: (/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}<${Downloads} ...${{ host, data, runs }} /></div>` }}
   />`;
 }
 
@@ -102,8 +103,9 @@ function keyOf(tags) {
  * @param {object} props
  * @param {Host} props.host
  * @param {ChartData | null} props.data
+ * @param {readonly import("./types.js").Run[]} props.runs
  */
-function Downloads({ host, data }) {
+function Downloads({ host, data, runs }) {
   if (!data) return html`<p>The chart has not been loaded yet.</p>`;
   const series = data.header.lines.flatMap(({ run, tag, value, lower, upper }) =>
     [tag, value, lower, upper].filter((one) => one !== undefined).map((one) => ({ run, tag: one })),
@@ -111,11 +113,11 @@ function Downloads({ host, data }) {
   return html`<ul class="downloads">
       ${series.slice(0, MAX_DOWNLOADS).map(
         ({ run, tag }) => html`<li key=${JSON.stringify([run, tag])}>
-          <span>${run} · ${tag}</span>
+          <span title=${`${run} · ${tag}`}>${labelOf(runs, run)} · ${tag}</span>
           ${["csv", "json"].map(
             (format) => html`<a
               class="tb-button"
-              aria-label="${format.toUpperCase()} of ${run} · ${tag}"
+              aria-label="${format.toUpperCase()} of ${labelOf(runs, run)} · ${tag}"
               href=${host.url("download_data", { run, tag, format })}
               download=${`${run}_${tag}`.replace(/[^\w.-]+/g, "_") + `.${format}`}
               >${format.toUpperCase()}</a

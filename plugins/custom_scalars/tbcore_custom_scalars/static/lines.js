@@ -64,16 +64,16 @@ export function tagsOf({ header }) {
  * @returns {Line[]}
  */
 export function linesOf(data, runs) {
-  const colors = new Map(runs.map(({ name, color }) => [name, color]));
+  const shown = new Map(runs.map((run) => [run.name, run]));
   const tags = tagsOf(data);
   return data.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
-    const color = colors.get(run);
+    const { label = run, color } = shown.get(run) ?? {};
     if (color === undefined) return []; // the run was deselected, and a response without it will follow
     const { step, wall_time: wallTime, value, smoothed = null } = data.tables[i];
     return [
       {
         key: JSON.stringify([run, tag]),
-        name: tags.length > 1 ? `${run} · ${tag}` : run,
+        name: tags.length > 1 ? `${label} · ${tag}` : label,
         run,
         color,
         dash: DASHES[tags.indexOf(tag) % DASHES.length],
@@ -95,17 +95,17 @@ export function linesOf(data, runs) {
  * @returns {MarginBand[]}
  */
 export function bandsOf(data, runs, xAxis) {
-  const colors = new Map(runs.map(({ name, color }) => [name, color]));
+  const shown = new Map(runs.map((run) => [run.name, run]));
   const margins = [...new Set(data.header.lines.map(marginKey))];
   return data.header.lines.flatMap((entry, i) => {
-    const color = colors.get(entry.run);
+    const { label = entry.run, color } = shown.get(entry.run) ?? {};
     const { step, wall_time: wallTime, value, lower, upper } = data.tables[i];
     if (color === undefined || step.length === 0) return [];
     const margin = marginKey(entry);
     return [
       {
         key: JSON.stringify([entry.run, margin]),
-        name: margins.length > 1 ? `${entry.run} · ${entry.value}` : entry.run,
+        name: margins.length > 1 ? `${label} · ${entry.value}` : label,
         color,
         x: xColumn({ step, wallTime, value }, xAxis),
         mean: value,

@@ -42,10 +42,10 @@ export function readPercentiles(rows) {
  * @param {Percentiles} percentiles
  * @param {XAxis} xAxis
  * @param {boolean} tails  whether to include the minimum and the maximum
- * @param {{ name: string, color: string }} run
+ * @param {{ label: string, color: string }} run
  * @returns {PercentileBand[]} one band; none if no step has samples
  */
-export function bandsOf(percentiles, xAxis, tails, { name, color }) {
+export function bandsOf(percentiles, xAxis, tails, { label, color }) {
   const { values, step, wallTime } = percentiles;
   if (values.length === 0) return [];
   const middle = (values.length - 1) / 2;
@@ -56,7 +56,7 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const [[low, high], ...inner] = pairs;
   const mean = values[middle];
   const count = new Float64Array(step.length).fill(1);
-  return [{ name, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count, percentiles }];
+  return [{ name: label, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count, percentiles }];
 }
 
 /** The columns of percentiles that the chart shows. @param {readonly Float64Array[]} values @param {boolean} tails */

@@ -7,7 +7,7 @@ import { bandsOf, percentileName, noteOf, rangeOf, readOutOf, readPercentiles } 
 const POINTS = [0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000];
 /** @param {number} step @param {number} scale */
 const row = (step, scale) => [1e9 + step, step, POINTS.map((point) => [point, (scale * point) / 10000])];
-const RUN = { name: "train", color: "#123456" };
+const RUN = { name: "train", label: "baseline", color: "#123456" };
 
 test("rows become columns, and texts for non-finite numbers become numbers", () => {
   const rows = [row(3, 1), row(5, 2)];

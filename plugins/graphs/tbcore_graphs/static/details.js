@@ -5,6 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, formatName, plural } from "tbcore/format.js";
+import { labelOf } from "tbcore/text-names.js";
 import { formatMicros } from "./colors.js";
 import { graphChoices, paramsOf } from "./graph-ref.js";
 import { options } from "./model.js";
@@ -92,7 +93,7 @@ function AboutGraph({ model }) {
   const title = graphChoices(overview).find(({ id }) => id === graphRef.graph)?.title ?? graphRef.graph;
   return html`<div class="details">
     <h2>${title}</h2>
-    <p class="path">${formatName(graphRef.run)}</p>
+    <p class="path" title=${formatName(graphRef.run)}>${formatName(labelOf(model.host.wantedRuns.value, graphRef.run))}</p>
     ${graph &&
     html`<dl>
       <dt>Nodes</dt><dd>${graph.nodes.toLocaleString("en")}</dd>

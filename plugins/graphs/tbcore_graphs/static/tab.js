@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { commonLengths, formatBytes, formatName, plural } from "tbcore/format.js";
-import { Name } from "tbcore/text-names.js";
+import { Name, labelOf } from "tbcore/text-names.js";
 import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { Choice, IconButton, Menu, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
@@ -158,17 +158,20 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
   const choices = overview ? graphChoices(overview) : [];
   const tags = overview?.metadata_tags ?? [];
   const runs = model.runs.value;
-  const [start, end] = useMemo(() => commonLengths(runs), [runs]);
+  const shown = model.host.wantedRuns.value;
+  const labels = useMemo(() => new Map(shown.map(({ name, label }) => [name, label])), [shown]);
+  const [start, end] = useMemo(() => commonLengths(runs.map((name) => labels.get(name) ?? name)), [runs, labels]);
   const run = model.run.value;
+  const label = labels.get(run) ?? run;
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
     <${SearchBox} search=${search} />
     <${Select}
       label="Run"
       value=${run}
-      shown=${html`<${Name} name=${run} part=${[start, run.length - end]} />`}
+      shown=${html`<${Name} name=${label} part=${[start, label.length - end]} />`}
       onChange=${(/** @type {string} */ run) => model.chooseRun(run)}
     >
-      ${runs.map((run) => html`<option key=${run} value=${run}>${formatName(run)}</option>`)}
+      ${runs.map((run) => html`<option key=${run} value=${run} title=${formatName(run)}>${formatName(labels.get(run) ?? run)}</option>`)}
     <//>
     ${choices.length > 1 &&
     html`<${Select} label="Graph" value=${graphRef?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
@@ -268,7 +271,7 @@ function Downloads({ model, view, canvas, coloring }) {
     const appearance = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
     try {
       const picture = await import("./picture.js");
-      save(await picture[form](/** @type {import("./scene.js").Scene} */ (view.scene), appearance, graphRef.run), `${name}.${ending}`, type);
+      save(await picture[form](/** @type {import("./scene.js").Scene} */ (view.scene), appearance, labelOf(model.host.wantedRuns.value, graphRef.run)), `${name}.${ending}`, type);
     } catch (failure) {
       setError(failure instanceof Error ? failure.message : String(failure));
     }

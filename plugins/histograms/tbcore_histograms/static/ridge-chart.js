@@ -82,7 +82,7 @@ export class RidgeChart {
   /**
    * Replaces the histograms. The view stays as it is, unless the trim changes.
    * @param {readonly Histogram[]} histograms  in the order of the file
-   * @param {{ name: string, color: string }} run
+   * @param {{ label: string, color: string }} run
    * @param {Options} options
    * @param {Range | null} own  range of the values, after trimming; null if there are none
    * @param {Range | null} full  range of the axis, which contains `own`
@@ -95,7 +95,7 @@ export class RidgeChart {
     this.#histograms = order.map((index) => histograms[index]);
     this.#positions = positionsOf(this.#histograms, options.y, start);
     if (options.trim !== this.#options.trim) this.#setView(null);
-    this.#run = run;
+    this.#run = { name: run.label, color: run.color };
     this.#options = options;
     this.#fullRange = full;
     this.#reading = this.#reading && this.#reading.ridge < histograms.length ? this.#reading : null;

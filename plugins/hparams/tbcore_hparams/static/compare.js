@@ -10,6 +10,7 @@ import { Icon, IconButton, colorsOf } from "tbcore/ui.js";
 import { cellText, cellTitle } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
 import { bestRow } from "./goals.js";
+import { titleOf } from "./labels.js";
 import { orderedMetrics } from "./row-details.js";
 import { Cell } from "./trials-table.js";
 import { goalOf } from "./view.js";
@@ -39,7 +40,7 @@ export function Compare({ tab, onClose }) {
     () =>
       picked.flatMap((row) => {
         const { name, sessions } = sweep.groups[row];
-        return sessions.map((session) => ({ session, name: session.name, color: colors.get(name) ?? "#888888" }));
+        return sessions.map((session) => ({ session, color: colors.get(name) ?? "#888888" }));
       }),
     [picked, sweep, colors],
   );
@@ -64,7 +65,7 @@ export function Compare({ tab, onClose }) {
               <td></td>
               ${picked.map((row) => {
                 const { name, label } = sweep.groups[row];
-                return html`<th scope="col" title=${formatName(label)}><span><i style=${{ background: colors.get(name) }}></i>${formatName(label)}</span></th>`;
+                return html`<th scope="col" title=${titleOf(sweep.groups[row])}><span><i style=${{ background: colors.get(name) }}></i>${formatName(label)}</span></th>`;
               })}
               ${picked.length === 2 && html`<th scope="col" title="Second minus first">Difference</th>`}
             </tr>

@@ -6,6 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatStep, plural, toNumber } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
+import { runTitle } from "tbcore/text-names.js";
 import { useNear } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
 import { runOf } from "./sweep.js";
@@ -14,7 +15,7 @@ import { runOf } from "./sweep.js";
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Session} Session
  * @typedef {{ step: Float64Array, wallTime: Float64Array, value: Float64Array }} Curve
- * @typedef {{ session: Session, color: string, name: string }} Member  a session with a curve
+ * @typedef {{ session: Session, color: string }} Member  a session with a curve
  */
 
 /** Number of charts shown until “Show all” is clicked. */
@@ -93,8 +94,8 @@ function MetricChart({ tab, metric, members }) {
   useRefetch(isNear ? fetchCurves : null, [sessionNames, metric.key], generations);
 
   const lines = useMemo(
-    () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].name, color: members[i].color, ...curve }] : [])) ?? [],
-    [curves, sessionNames, members.map(({ color }) => color).join()],
+    () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].session.name, label: members[i].session.label, color: members[i].color, ...curve }] : [])) ?? [],
+    [curves, sessionNames, JSON.stringify(members.map(({ session, color }) => [session.label, color]))],
   );
   const isCurve = lines.some(({ step }) => step.length > 1);
   useLayoutEffect(() => {
@@ -119,8 +120,8 @@ function MetricChart({ tab, metric, members }) {
   /** The single point of each session, as text. @param {typeof lines} single */
   function singlePoints(single) {
     return single.map(
-      ({ name, color, value, step }) => html`<p class="tb-card-run">
-        <i style=${{ background: color }}></i><span class="tb-name" title=${formatName(name)}>${formatName(name)}</span>
+      ({ name, label, color, value, step }) => html`<p class="tb-card-run">
+        <i style=${{ background: color }}></i><span class="tb-name" title=${runTitle({ name, label })}>${formatName(label)}</span>
         <b>${shortText(metric, value[0] ?? null)}</b>${value.length > 0 && html` at step ${formatStep(step[0])}`}
       </p>`,
     );

@@ -1,10 +1,11 @@
 /**
  * The table as CSV, JSON and LaTeX: the rows and columns shown, in their order, with the name of
- * each row. Pure functions.
+ * each row; that of LaTeX is the one to show. Pure functions.
  */
 
 import { deviationOf, groupFigure } from "tbcore/groups.js";
 import { toCSV } from "tbcore/ui.js";
+import { nameOf } from "./labels.js";
 import { withStepColumn } from "./sweep.js";
 
 /**
@@ -34,7 +35,7 @@ export function csvOf({ columns: shown, groups, rows }) {
     .flatMap((column) => [column, ...spreadColumns(column)]);
   return toCSV(
     ["name", ...columns.map(({ label }) => label)],
-    rows.map((row) => [groups[row].label, ...columns.map(({ cells }) => csvCell(cells[row]))]),
+    rows.map((row) => [nameOf(groups[row]), ...columns.map(({ cells }) => csvCell(cells[row]))]),
   );
 }
 
@@ -88,7 +89,7 @@ function csvCell(cell) {
 export function jsonOf({ columns, groups, rows }) {
   return JSON.stringify(
     rows.map((row) => ({
-      name: groups[row].label,
+      name: nameOf(groups[row]),
       sessions: groups[row].sessions.map(({ name }) => name),
       hparams: objectOf(columns, "hparam", row),
       metrics: objectOf(columns, "metric", row),

@@ -5,6 +5,7 @@
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { formatDuration, formatName, formatStep, formatTime } from "tbcore/format.js";
+import { runTitle } from "tbcore/text-names.js";
 import { colorsOf } from "tbcore/ui.js";
 import { VALUE_NAMES, exactText, shortText } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
@@ -31,7 +32,7 @@ export function RowDetails({ tab, group }) {
   const members = useMemo(() => {
     // The runs of a group in the list of runs have one colour.
     const own = tab.sweep.grouped && sessions.length > 1 ? colorsOf(sessions.map(({ name }) => name), tab.theme) : tab.runColors;
-    return sessions.map((session) => ({ session, name: session.name, color: own.get(session.name) ?? "#888888" }));
+    return sessions.map((session) => ({ session, color: own.get(session.name) ?? "#888888" }));
   }, [sessions, tab.runColors, tab.theme]);
   return html`
     <${Sessions} tab=${tab} members=${members} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
@@ -86,9 +87,9 @@ function Sessions({ tab, members, metrics }) {
       </thead>
       <tbody>
         ${members.map(({ session, color }) => {
-          const { name, status, start, end } = session;
+          const { name, label, status, start, end } = session;
           return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
-            <th scope="row" title=${formatName(name)}><i style=${{ background: color }}></i>${formatName(name)}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
+            <th scope="row" title=${runTitle({ name, label })}><i style=${{ background: color }}></i>${formatName(label)}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
             ${repeated.map(({ column, cells }) => html`<td class=${isNumeric(column) ? "number" : ""} title=${exactText(column, cells[session.index])}>${shortText(column, cells[session.index])}</td>`)}
             <td>${status}</td>
             ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}

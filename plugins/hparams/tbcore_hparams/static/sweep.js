@@ -237,6 +237,7 @@ export function commonCells(sessionCells, groups) {
 function readSessions(columns) {
   return columns.names.map((/** @type {string} */ name, /** @type {number} */ index) => ({
     name,
+    label: name,
     index,
     // No status was logged: the session may still be running.
     status: columns.status[index] === "unknown" ? "no end logged" : columns.status[index],

@@ -13,6 +13,7 @@ import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow, finiteFirst } from "./goals.js";
 import { importanceOf } from "./importance.js";
+import { withLabels } from "./labels.js";
 import { sortRows } from "./sorting.js";
 import { colorsOfRuns, runsOfRows, sessionFinder, withBestValues } from "./sweep.js";
 import { AGGREGATIONS, VALUE_CHOICES, formatSorts, goalOf, parseView, toggled, withScale } from "./view.js";
@@ -49,11 +50,13 @@ export function useTab(host, loadedSweep, answers) {
   const theme = host.theme.value;
   const runs = host.wantedRuns.value;
   const { grouped } = loadedSweep;
+  const labels = useStable(runs.filter(({ name, label }) => label !== name).map(({ name, label }) => /** @type {const} */ ([name, label])));
+  const labelledSweep = useMemo(() => withLabels(loadedSweep, new Map(labels)), [loadedSweep, labels]);
   /** How the sessions of a row are combined; those of groups in the list of runs always have means. */
   const aggregation = (!grouped && AGGREGATIONS.find((name) => name === settings.agg)) || "avg";
   /** Which value of a metric counts for each session. */
   const values = VALUE_CHOICES.find((name) => name === settings.values) ?? "last";
-  const { sweep, view } = useView(settings, loadedSweep, values === "best");
+  const { sweep, view } = useView(settings, labelledSweep, values === "best");
   const { metric } = view;
   const runColors = useMemo(() => colorsOfRuns(runs), [runs]);
   const { passingRows, ...rows } = useRows(sweep, view, runColors);

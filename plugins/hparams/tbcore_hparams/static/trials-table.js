@@ -14,6 +14,7 @@ import { ColumnFilterForm } from "./column-filter.js";
 import { dragColumn } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
 import { ImportanceMark, ImportanceName } from "./importance-mark.js";
+import { nameOf, titleOf } from "./labels.js";
 import { RowDetails } from "./row-details.js";
 import { isNumeric } from "./scales.js";
 import { moveKey, nextSort } from "./sorting.js";
@@ -285,10 +286,10 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
   return html`<tr
     class="${isPicked ? "picked" : ""} ${isHovered ? "hovered" : ""} ${isBest ? "best" : ""}"
     aria-rowindex=${index + 2}
-    data-name=${group.label}
+    data-name=${nameOf(group)}
     onPointerEnter=${() => tab.hover(row)}
   >
-    <th scope="row" class="name" title=${group.label === group.name ? formatName(group.label) : `${formatName(group.label)}\ngroup ${formatName(group.name)}`}>
+    <th scope="row" class="name" title=${titleOf(group)}>
       <div>
         <button
           type="button"

@@ -48,6 +48,7 @@ export {};
  *
  * @typedef {object} Session  one training, with its run and the runs below it
  * @property {string} name  of its run
+ * @property {string} label  the name to show
  * @property {number} index  in the sweep's `sessions`
  * @property {string} status
  * @property {number} start  seconds since the epoch; NaN if unknown
@@ -58,7 +59,7 @@ export {};
  * @typedef {object} Group  sessions with the same hyperparameters, or those of a group in the list of
  *   runs: a row of the table
  * @property {string} name
- * @property {string} label  the name to show: that of the session if there is only one
+ * @property {string} label  the name to show: the label of the session if there is only one
  * @property {readonly Session[]} sessions
  *
  * @typedef {object} SessionMetric  values of a metric, as columns with a row for each session

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
 import { describeFilter, filterRows, formatFilters, parseFilters, replaceFilter } from "../../tbcore_hparams/static/filters.js";
+import { titleOf, withLabels } from "../../tbcore_hparams/static/labels.js";
 import { countCells, moveKey, nextSort, sortRows } from "../../tbcore_hparams/static/sorting.js";
 import { shortText, writerOf } from "../../tbcore_hparams/static/cell-text.js";
 
@@ -109,6 +110,21 @@ test("CSV has the rows as shown, with exact values and empty missing cells", () 
 test("JSON keeps types, and leaves out missing cells", () => {
   assert.deepEqual(JSON.parse(jsonOf(shown))[0], { name: "=run", sessions: ["=run"], hparams: { lr_0: 12, name: true }, metrics: { loss: 1.5e-9 } });
   assert.deepEqual(JSON.parse(jsonOf(shown))[2], { name: "g", sessions: ["r2", "r3"], hparams: { name: "x & y" }, metrics: { loss: "NaN" } });
+});
+
+test("rows and sessions have labels; files for programs keep names", () => {
+  const session = (/** @type {string} */ name) => ({ name, label: name });
+  const groups = [{ name: "hash", label: "run/1", sessions: [session("run/1")] }, { name: "g", label: "g", sessions: [session("r2"), session("r3")] }];
+  const sweep = /** @type {any} */ ({ groups, columns: [] });
+  assert.equal(withLabels(sweep, new Map()), sweep);
+  const labelled = withLabels(sweep, new Map([["run/1", "base & line"], ["r3", "third"]]));
+  assert.deepEqual(labelled.groups.map(({ label }) => label), ["base & line", "g"]);
+  assert.deepEqual(labelled.groups[1].sessions.map(({ name, label }) => [name, label]), [["r2", "r2"], ["r3", "third"]]);
+  assert.deepEqual(labelled.groups.map(titleOf), ["base & line\nrun/1\ngroup hash", "g"]);
+  const table = { columns: [], groups: labelled.groups, rows: [0, 1] };
+  assert.equal(csvOf(table), "name\r\nrun/1\r\ng\r\n");
+  assert.deepEqual(JSON.parse(jsonOf(table)).map((/** @type {any} */ { name }) => name), ["run/1", "g"]);
+  assert.match(latexOf(table), /\nbase \\& line \\\\\n/);
 });
 
 test("LaTeX escapes special characters", () => {

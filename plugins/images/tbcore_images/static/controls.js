@@ -3,6 +3,8 @@
  */
 
 import { html } from "htm/preact";
+import { formatName } from "tbcore/format.js";
+import { labelOf } from "tbcore/text-names.js";
 import { Check, Choice, Icon, Menu, Pick } from "tbcore/ui.js";
 import { COMPARISONS, MAX_PERCENT, SIZES, comparisonOf, filterOf, parseDisplayOptions } from "./display-options.js";
 
@@ -38,10 +40,11 @@ export function Controls({ host }) {
 /** The choice of a run that others are compared with. @param {{ host: Host }} props */
 function Comparison({ host }) {
   const { comparison, base } = comparisonOf(host);
-  const names = new Set(host.runs.value.map(({ name }) => name)).add(base);
+  const runs = host.runs.value;
+  const names = new Set(runs.map(({ name }) => name)).add(base);
   return html`
     <${Pick} label="Images" choices=${COMPARISONS} value=${comparison} onChange=${(/** @type {string} */ value) => host.settings.set("compared", value || null)} />
-    ${comparison && html`<${Pick} label="Run" choices=${[...names].map((name) => [name, name])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`}
+    ${comparison && html`<${Pick} label="Run" choices=${[...names].map((name) => [name, labelOf(runs, name), formatName(name)])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`}
   `;
 }
 

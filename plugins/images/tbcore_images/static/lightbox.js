@@ -9,7 +9,7 @@ import { formatName, formatStep, toNumber } from "tbcore/format.js";
 import { Answers, useAnswer } from "tbcore/requests.js";
 import { StepSlider, comparePlaces, describePlace, findPlace, stepTo, usePlaces } from "tbcore/steps.js";
 import { runsInGroupOrder } from "tbcore/tags.js";
-import { RunLabel } from "tbcore/text-names.js";
+import { RunLabel, runTitle } from "tbcore/text-names.js";
 import { IconButton } from "tbcore/ui.js";
 import { filterOf, parseDisplayOptions } from "./display-options.js";
 
@@ -83,7 +83,7 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample: first
 
   return html`<dialog class="lightbox" ref=${dialog} aria-label="${tag}, enlarged" onClose=${onClose}>
     <header>
-      <h2 title=${formatName(`${tag}, ${run.name}`)}><${RunLabel} run=${run} /><span class="tb-dim">${formatName(tag)}</span></h2>
+      <h2 title=${`${runTitle(run)}\n${formatName(tag)}`}><${RunLabel} run=${run} /><span class="tb-dim">${formatName(tag)}</span></h2>
       ${numSamples > 1 &&
       html`<${IconButton} icon="previous" label="Previous image of the step" title="Previous image of the step (Page ↑)" disabled=${sampleIndex === 0} onClick=${() => moveSample(-1)} />
         <span class="tb-dim">${sampleIndex + 1} of ${numSamples}</span>
@@ -125,7 +125,7 @@ function Picture({ host, tag, run, sample, isActualSize, value, place }) {
   useEffect(updateSharpness, [isActualSize, display.smooth]);
 
   if (!found) return null;
-  if (found.index === null || found.samples.length === 0) return html`<p class="tb-step-note" role="status">${run.name}: nothing was logged up to this step.</p>`;
+  if (found.index === null || found.samples.length === 0) return html`<p class="tb-step-note" role="status">${run.label}: nothing was logged up to this step.</p>`;
   const index = Math.min(sample, found.samples.length - 1);
   const entry = /** @type {any} */ (found.samples[index]);
   const url = host.url("individualImage", { run: shownRun.name, tag, index: String(found.index), sample: index, time: found.wall_time });

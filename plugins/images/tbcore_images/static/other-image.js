@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { formatName, formatStep } from "tbcore/format.js";
 import { useAnswer } from "tbcore/requests.js";
 import { describePlace } from "tbcore/steps.js";
+import { labelOf } from "tbcore/text-names.js";
 import { comparisonOf } from "./display-options.js";
 
 /**
@@ -18,7 +19,7 @@ export function useOtherImage({ host, entry, run, tag, tags, found, answers }) {
   const isOther = comparison !== "" && base !== run.name;
   const hasTag = Object.hasOwn(tags, base) && tags[base].includes(tag);
   const { value, error } = useAnswer(answers, { run: base, tag, step: found.step, nth: found.nth || undefined }, isOther && hasTag);
-  const name = formatName(base);
+  const name = formatName(labelOf(host.wantedRuns.value, base));
   const none = (/** @type {string} */ note) => ({ comparison, url: "", note, onBroken() {} });
   if (!isOther) return none(comparison && "Other runs are compared with this one.");
   if (!hasTag) return none(`${name} has no such images.`);

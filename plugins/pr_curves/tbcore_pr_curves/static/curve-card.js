@@ -5,10 +5,10 @@
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard, seriesCards } from "tbcore/cards.js";
-import { formatName, formatStep, formatValue } from "tbcore/format.js";
+import { formatStep, formatValue } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
-import { RunLabel } from "tbcore/text-names.js";
+import { RunLabel, runTitle } from "tbcore/text-names.js";
 import { save, toCSV, useNear } from "tbcore/ui.js";
 import { linesAt, rowsOf, sortedByArea } from "./curve.js";
 import { OPTIONS } from "./options.js";
@@ -130,7 +130,7 @@ function Values({ host, label, lines, order, place }) {
             onPointerEnter=${() => host.hoveredRun.set(run.name)}
             onPointerLeave=${() => host.hoveredRun.set(null)}
           >
-            <th scope="row" title=${formatName(run.name)}><span class="pr-run"><${RunLabel} run=${run} /></span></th>
+            <th scope="row" title=${runTitle(run)}><span class="pr-run"><${RunLabel} run=${run} /></span></th>
             ${error || !found?.curve
               ? html`<td class="pr-why ${error ? "tb-card-error" : ""}" colspan=${COLUMNS.length + 2}>${error || emptyReason(found, place)}</td>`
               : html`<td>${formatRate(found.curve.area)}</td>

@@ -225,7 +225,7 @@ async function plotSVG(element, label, lines, view, isFitted, note = "") {
   const paths = drawn.map(({ run }, i) => `<path d="${pathOf(curves[i], { ...box, left: 0, top: 0 })}" stroke="${run.color}" stroke-width="1.6"/>`);
   /** @type {[string, string]} */
   const titles = ["recall", "precision"];
-  const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").CurveAtStep} */ (found).step)}`, color: run.color }));
+  const items = drawn.map(({ run, found }) => ({ name: `${run.label}, step ${formatStep(/** @type {import("./curve.js").CurveAtStep} */ (found).step)}`, color: run.color }));
   return frameSVG({ label, width, height: height - MARGIN_PX.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
 }
 
@@ -317,7 +317,7 @@ function describeReading(lines, reading) {
     ["false negatives", curve.false_negatives],
   ].map(([name, column]) => `${formatStep(/** @type {number[]} */ (column)[index])} ${name}`);
   const rates = `precision ${formatValue(curve.precision[index])}, recall ${formatValue(curve.recall[index])}`;
-  return `${reading.run}, threshold ${formatValue(curve.thresholds[index])}: ${rates}, ${counts.join(", ")}`;
+  return `${line.run.label}, threshold ${formatValue(curve.thresholds[index])}: ${rates}, ${counts.join(", ")}`;
 }
 
 /**

@@ -50,6 +50,8 @@ export class BandFeed {
   /** @param {Host} host @param {import("./chart-feed.js").ChartFeed} feed  what its chart shows */
   constructor(host, { options: allOptions, parts, pixels, view }) {
     const grouped = computed(() => parts.value.map(splitByGroup));
+    /** What the bands depend on, as text: not the labels of runs. */
+    const members = computed(() => JSON.stringify(grouped.value.map(({ tag, groups }) => [tag, groups.map(({ name, color, runs }) => [name, color, runs.map((run) => run.name)])])));
     /** The keys of the bands without a line, as text, which is equal while they are. */
     const withoutLine = computed(() => JSON.stringify(this.shown.value.filter(({ drawn }) => drawn !== "mean").map(({ key }) => key)));
     this.lineParts = computed(() => {
@@ -66,7 +68,7 @@ export class BandFeed {
     const round = signal(0);
     /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
     const wholeBands = computed(() => {
-      grouped.value;
+      members.value;
       bandOptions.value;
       return { found: /** @type {readonly GroupBand[] | null} */ (null) };
     });
@@ -75,7 +77,7 @@ export class BandFeed {
     let drawnView = null;
 
     this.stop = effect(() => {
-      const [width, shownView, groupedParts, whole] = [pixels.value, view.value, grouped.value, wholeBands.value];
+      const [width, shownView, groupedParts, whole] = [pixels.value, view.value, grouped.peek(), wholeBands.value];
       const options = allOptions.peek();
       round.value;
       let timer = 0;

@@ -6,7 +6,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatName } from "tbcore/format.js";
-import { Name } from "tbcore/text-names.js";
+import { Name, runTitle } from "tbcore/text-names.js";
 import { Check, VirtualList, save } from "tbcore/ui.js";
 import { drawnCSV, saveNumbers } from "./downloads.js";
 
@@ -78,8 +78,8 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
  */
 function Downloads({ host, parts }) {
   const [text, setText] = useState("");
-  const all = useMemo(() => parts.flatMap(({ tag, runs }) => runs.map(({ name, color }) => ({ tag, name, color }))), [parts]);
-  const found = useMemo(() => all.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), [all, text]);
+  const all = useMemo(() => parts.flatMap(({ tag, runs }) => runs.map(({ name, label, color }) => ({ tag, name, label, color }))), [parts]);
+  const found = useMemo(() => all.filter(({ name, label }) => `${label}\n${name}`.toLowerCase().includes(text.toLowerCase())), [all, text]);
   const height = `${Math.min(found.length, VISIBLE_ROWS) * ROW_HEIGHT_PX + 8}px`;
   return html`<section>
     <h4>Download all points of one run</h4>
@@ -90,13 +90,13 @@ function Downloads({ host, parts }) {
         rowHeight=${ROW_HEIGHT_PX}
         keyOf=${(/** @type {Row} */ { tag, name }) => JSON.stringify([tag, name])}
         label="Runs"
-        renderRow=${(/** @type {Row} */ row) => html`<${Download} host=${host} row=${row} title=${parts.length > 1 ? `${row.name} · ${row.tag}` : row.name} />`}
+        renderRow=${(/** @type {Row} */ row) => html`<${Download} host=${host} row=${row} title=${parts.length > 1 ? `${row.label} · ${row.tag}` : row.label} />`}
       />
     </div>
   </section>`;
 }
 
-/** @typedef {{ tag: string, name: string, color: string }} Row  one tag in one run */
+/** @typedef {{ tag: string, name: string, label: string, color: string }} Row  one tag in one run */
 
 /** The links of one row. @param {{ host: Host, row: Row, title: string }} props */
 function Download({ host, row: { tag, name, color }, title }) {
@@ -104,7 +104,7 @@ function Download({ host, row: { tag, name, color }, title }) {
   const params = { run: name, tag, samples: 0 };
   return html`<div class="download">
     <i style=${{ background: color }}></i>
-    <span title=${formatName(title)}><${Name} name=${title} /></span>
+    <span title=${runTitle({ name, label: title })}><${Name} name=${title} /></span>
     <a href=${host.url("scalars", { ...params, format: "csv" })} download="${file}.csv" aria-label="CSV of ${title}">CSV</a>
     <a href=${host.url("scalars", params)} download="${file}.json" aria-label="JSON of ${title}">JSON</a>
   </div>`;

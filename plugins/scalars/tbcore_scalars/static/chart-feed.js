@@ -285,16 +285,7 @@ export function keepLoaded(host, mayChangeAgain, error, load) {
   };
 }
 
-/** Whether two charts show the same tags and runs in the same colours. @param {readonly Part[]} a @param {readonly Part[]} b */
+/** Whether two charts show the same tags and runs, with the same labels and colours. @param {readonly Part[]} a @param {readonly Part[]} b */
 function areEqual(a, b) {
-  return a.length === b.length && a.every(({ tag, runs }, index) => tag === b[index].tag && equalRuns(runs, b[index].runs));
-}
-
-/** @param {Part["runs"]} a @param {Part["runs"]} b */
-function equalRuns(a, b) {
-  return (
-    a === b ||
-    (a.length === b.length &&
-      a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group))
-  );
+  return a.length === b.length && a.every(({ tag, runs }, index) => tag === b[index].tag && (runs === b[index].runs || JSON.stringify(runs) === JSON.stringify(b[index].runs)));
 }

@@ -60,6 +60,9 @@ export default {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
     const store = new LinesStore(host);
     OPTIONS.recall(host);
+    // A link looks the same for everyone, whatever is pinned there.
+    const { pinned } = host.memory.value;
+    if (pinned && !location.hash.includes("&")) host.settings.set("pinned", pinned);
 
     host.keys([
       { key: "f", label: "Show the focused or hovered card in full size", act: passToCard },
@@ -212,7 +215,7 @@ function stateOfCards(host) {
     onPin(tag) {
       const pins = pinsOf(host);
       const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
-      host.settings.set("pinned", formatLists([next]));
+      for (const place of [host.settings, host.memory]) place.set("pinned", formatLists([next]));
     },
     tagsOf: (tag) => [tag, ...listOf("with", tag)],
     onCombine([first, ...rest], other) {

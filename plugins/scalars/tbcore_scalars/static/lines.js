@@ -326,7 +326,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
   const usable = views.filter((view) => covers(view, views[0], options.logX));
   parts.forEach(({ tag, runs }, tagIndex) => {
     const queries = usable.map((view) => queryFor(tag, options, view));
-    for (const { name, color, group } of runs) {
+    for (const { name, label, color, group } of runs) {
       const whole = store.get(queries[queries.length - 1], name);
       if (!whole) continue;
       const found = hasAllPoints(whole) ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
@@ -335,7 +335,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       if (rows.value.length === 0) continue;
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint && found.numShown < found.numInside) shown.isReduced = true;
-      const style = styleOf(name, color, tag, tagIndex, parts);
+      const style = styleOf(name, color, tag, tagIndex, parts, label);
       shown.lines.push({ ...rows, ...style, run: name, group: JSON.stringify([group, tag]), faint, overview: rows === whole ? undefined : whole });
     }
   });
@@ -345,19 +345,20 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
 /**
  * What distinguishes a line or band from others of its chart. Its name includes the tag if the chart
  * has several, and each tag has its own dash and shade of the run's colour.
- * @param {string} name  of a run or a group
+ * @param {string} name  of a run or a group, in the key
  * @param {string} color  `#rrggbb`
  * @param {string} tag
  * @param {number} tagIndex
  * @param {readonly unknown[]} parts  all tags of the chart
+ * @param {string} [label]  the name to show
  */
-export function styleOf(name, color, tag, tagIndex, parts) {
+export function styleOf(name, color, tag, tagIndex, parts, label = name) {
   const share = LIGHTEN_SHARES[tagIndex % LIGHTEN_SHARES.length];
   /** @param {string} hex */
   const lighten = (hex) => Math.round(parseInt(hex, 16) * (1 - share) + 255 * share).toString(16);
   return {
     key: JSON.stringify([name, tag]),
-    name: parts.length > 1 ? `${name} · ${tag}` : name,
+    name: parts.length > 1 ? `${label} · ${tag}` : label,
     color: share === 0 ? color : color.replace(/[\da-f]{2}/gi, lighten),
     dash: DASHES[tagIndex % DASHES.length],
   };

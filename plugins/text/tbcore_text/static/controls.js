@@ -3,6 +3,8 @@
  */
 
 import { html } from "htm/preact";
+import { formatName } from "tbcore/format.js";
+import { labelOf } from "tbcore/text-names.js";
 import { Choice, Pick } from "tbcore/ui.js";
 import { BASE_CHOICES, SHOW_CHOICES, baseRunOf, options } from "./options.js";
 import { Results, SearchBox } from "./search.js";
@@ -42,6 +44,7 @@ export function Controls({ host, search }) {
 /** A choice of the run that others are compared with. @param {{ host: import("tbcore/host.js").Host }} props */
 function BaseRun({ host }) {
   const base = baseRunOf(host);
-  const names = new Set(host.runs.value.map(({ name }) => name)).add(base);
-  return html`<${Pick} label="Run" choices=${[...names].map((name) => [name, name])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`;
+  const runs = host.runs.value;
+  const names = new Set(runs.map(({ name }) => name)).add(base);
+  return html`<${Pick} label="Run" choices=${[...names].map((name) => [name, labelOf(runs, name), formatName(name)])} value=${base} onChange=${(/** @type {string} */ name) => host.settings.set("run", name)} />`;
 }

@@ -9,6 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { post } from "tbcore/requests.js";
 import { describePlace, formatPlaces, parsePlaces } from "tbcore/steps.js";
+import { runTitle } from "tbcore/text-names.js";
 import { FilterBox } from "tbcore/ui.js";
 
 /**
@@ -135,7 +136,7 @@ export function SearchBox({ search }) {
 export function Results({ host, search }) {
   const { found, numRead, next, isBusy, error } = search.results.value;
   if (search.query.value === "") return null;
-  const colors = new Map(host.runs.value.map(({ name, color }) => [name, color]));
+  const runOf = new Map(host.runs.value.map((run) => [run.name, run]));
   const extent = `${plural(numRead, "text")} searched${next === null ? "" : " so far"}`;
   const summary = found.length === 0 ? `No matches (${extent})` : `Matches in ${plural(found.length, "series", "series")} (${extent})`;
   return html`<section class="text-found" aria-label="Search results">
@@ -151,7 +152,7 @@ export function Results({ host, search }) {
         matches.map(
           (match) => html`<li key=${`${run}/${tag}/${match.step}/${match.nth}`}>
             <button type="button" onClick=${() => goTo(host, tag, match)} onPointerEnter=${() => host.hoveredRun.set(run)} onPointerLeave=${() => host.hoveredRun.set(null)}>
-              <span class="text-where"><i style=${{ background: colors.get(run) }}></i>${run} · ${tag} · ${describePlace(match)}</span>
+              <span class="text-where" title=${runTitle(runOf.get(run) ?? { name: run })}><i style=${{ background: runOf.get(run)?.color }}></i>${runOf.get(run)?.label ?? run} · ${tag} · ${describePlace(match)}</span>
               <span class="text-excerpt">${match.before && `…${match.before}`}<mark>${match.match}</mark>${match.after && `${match.after}…`}</span>
             </button>
           </li>`,

@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatStep, plural } from "tbcore/format.js";
 import { useAnswer } from "tbcore/requests.js";
 import { describePlace } from "tbcore/steps.js";
+import { labelOf } from "tbcore/text-names.js";
 import { IconButton, copy } from "tbcore/ui.js";
 import { diffTexts } from "./diff.js";
 import { highlightMatches } from "./highlight.js";
@@ -144,7 +145,7 @@ function baseFor(choice, host, tags, run, tag, found) {
   const query = baseOf(choice, found);
   if (choice.from !== "run") return { params: query && { run, tag, ...query }, of: "", why: "This is the first step, so there is nothing to compare it with." };
   const base = baseRunOf(host);
-  const of = formatName(base);
+  const of = formatName(labelOf(host.wantedRuns.value, base));
   if (base === run) return { params: null, of, why: "Other runs are compared with this one." };
   const hasTag = Object.hasOwn(tags, base) && tags[base].includes(tag);
   return { params: hasTag ? { run: base, tag, ...query } : null, of, why: `${of} has no such text to compare it with.` };

@@ -86,10 +86,10 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
       setZoomed(false);
       setHits(null);
     };
-  }, [isNear]);
+  }, [isNear, label]);
   useEffect(() => {
     if (chart.current) draw(chart.current);
-  }, [isNear, ...drawnBy]);
+  }, [isNear, label, ...drawnBy]);
   useEffect(() => {
     chart.current?.restyle?.();
   }, [theme]);

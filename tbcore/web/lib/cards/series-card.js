@@ -5,9 +5,9 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
-import { formatName, formatStep, plural } from "../format.js";
+import { formatStep, plural } from "../format.js";
 import { useAnswer } from "../requests.js";
-import { RunLabel } from "../text-names.js";
+import { RunLabel, runTitle } from "../text-names.js";
 import { save, toCSV } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { ChartCard } from "./chart-card.js";
@@ -85,7 +85,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   // When `samples` changes, the old series stays until the new one is loaded.
   const series = last.current;
   const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
-  const label = `${tag} in ${run.name}`;
+  const label = `${tag} in ${run.label}`;
   const name = `${run.name}_${tag}`;
 
   /** The content of the download menu. @param {unknown} pictures */
@@ -113,7 +113,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
     menu=${{ content: downloads }}
     picture=${{ name }}
   >
-    <p class="tb-card-run" title=${formatName(run.name)}>
+    <p class="tb-card-run" title=${runTitle(run)}>
       <${RunLabel} run=${run} />
       ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${stepsText(series)}</span>`}
     </p>

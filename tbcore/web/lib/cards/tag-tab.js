@@ -83,7 +83,7 @@ function TagCards({ tag, group, runs, renderCard }) {
   const [numShown, setNumShown] = useState(CARDS_PER_PAGE);
   const rest = runs.length - numShown;
   return html`${runs.slice(0, numShown).map(
-    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
+    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.label}" draw=${() => renderCard({ tag, run, group })} />`,
   )}
   ${rest > 0 &&
   html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + CARDS_PER_PAGE)}>

@@ -89,7 +89,11 @@ export function closedGroups({ settings, memory }, setting = "closed", closedByD
     closed: new Set(closed),
     onToggle,
     order: namesIn(`${setting}.order`),
-    onOrder: (order) => memory.set(`${setting}.order`, textOf(order)),
+    onOrder(order) {
+      memory.set(`${setting}.order`, textOf(order));
+      // That of a view.
+      settings.set(`${setting}.order`, null);
+    },
   };
 }
 

@@ -3,6 +3,7 @@
 import { placeIn } from "./axes.js";
 import { BAND_OPACITY, traceAreas } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
+import { itemKey } from "./keyboard.js";
 import { noteOf } from "./notes.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
@@ -48,11 +49,12 @@ export function chartSVG({ x, y, items, axisItems = items, named = items, marks,
  */
 export function namedItems(items, { bands }) {
   const groups = new Map(bands.map(({ key, name }) => [key, name]));
-  /** Maps each name to its first item. @type {Map<string, Item>} */
+  /** Maps the key of each line or group to its first item. @type {Map<string, Item>} */
   const named = new Map();
   for (const item of items) {
-    const name = groups.get(item.line?.group) ?? item.name;
-    if (!named.has(name)) named.set(name, { ...item, name });
+    const name = groups.get(item.line?.group);
+    const key = name === undefined ? itemKey(item) : String(item.line?.group);
+    if (!named.has(key)) named.set(key, { ...item, name: name ?? item.name });
   }
   return [...named.values()];
 }

@@ -10,8 +10,9 @@ import { isHitOf, nearestIndex } from "./hover.js";
  */
 
 /** A key that is unique among the items of a chart. @param {Item} item */
-function itemKey({ line, band, name }) {
-  return (line ?? band)?.key ?? name;
+export function itemKey(item) {
+  const { key, name } = /** @type {{ key?: string, name: string }} */ (item.line ?? item.band ?? item);
+  return key ?? name;
 }
 
 /** The item of a selected point. @param {Scene} scene @param {Selection | null} selected */

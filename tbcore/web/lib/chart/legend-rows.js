@@ -13,7 +13,7 @@ import { extent, lastIndex, xColumn } from "./series.js";
  *
  * @typedef {object} LegendRow  a line of the chart, or the mean of a group
  * @property {string} key  unique in the legend
- * @property {string} name
+ * @property {string} name  shown
  * @property {string} run  name of the line's run; for a group, the name of the group
  * @property {string} color
  * @property {readonly number[]} [dash]  pixels on, pixels off
@@ -56,12 +56,12 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /** The row of a line's point. @param {Line} line @param {number} index  -1 for none @returns {LegendRow} */
-function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0], overview }, index) {
+function lineRow({ name, label = name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0], overview }, index) {
   const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
   let range = extents.get(value);
   if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
   return {
-    ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step), ...(x && { x: at(x) }) },
+    ...{ key, name: label, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step), ...(x && { x: at(x) }) },
     ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1], final: (overview?.value ?? value).at(-1) },
   };
 }

@@ -6,6 +6,7 @@
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
+import { runTitle } from "../text-names.js";
 import { lineSample } from "../ui/colors.js";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
 import { capitalized, shortTitle } from "./hover-tooltip.js";
@@ -142,7 +143,7 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
               class=${row.run === highlighted ? "tb-nearest" : ""}
               onPointerEnter=${() => onHover?.(row)}
             >
-              <th scope="row" title=${formatName(row.name)}>
+              <th scope="row" title=${runTitle({ name: row.name.startsWith(`${row.run} · `) ? row.name : row.run, label: row.name })}>
                 <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: lineSample(row.color, row.dash) }}></i><span><bdi>${formatName(row.name)}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>

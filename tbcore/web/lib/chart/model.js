@@ -119,7 +119,7 @@ export class ChartModel {
       const oldSource = /** @type {any} */ (item?.line ?? item?.band);
       const isSame = item && ITEM_INPUTS.every((key) => oldSource[key] === source[key]);
       const { name, color, run = name } = source;
-      return { ...(isSame ? item : this.#convert(line, band)), line, band, name: formatName(name), run, color };
+      return { ...(isSame ? item : this.#convert(line, band)), line, band, name: formatName(line?.label ?? name), run, color };
     };
     const faint = this.lines.filter((line) => line.faint);
     const others = this.lines.filter((line) => !line.faint);

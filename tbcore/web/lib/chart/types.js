@@ -19,7 +19,8 @@ export {};
  *   near it, up to what \`linearPart\` finds
  *
  * @typedef {object} LineOptions
- * @property {string} name  shown on hover
+ * @property {string} name
+ * @property {string} [label]  shown in place of the name
  * @property {string} [run]  name of the run; defaults to `name`
  * @property {string} color  a CSS color
  * @property {Float64Array | null} [smoothed]  drawn opaque, with `value` faint behind it

@@ -2,7 +2,11 @@
 
 import { formatAttribute } from "./names.js";
 
-/** The names that a query can have. Queries for tags have no hyperparameters. @typedef {{ hparams?: readonly string[], tags: readonly string[] }} Names */
+/**
+ * What a query can have: names, of which queries for tags have no hyperparameters, and other words with
+ * what they are.
+ * @typedef {{ hparams?: readonly string[], tags: readonly string[], words?: readonly (readonly [text: string, what: string])[] }} Names
+ */
 
 /**
  * @typedef {object} Completion
@@ -51,11 +55,13 @@ export function completionsOf(text, caret, names, subject) {
     const tags = matching(names.tags, word).map((tag) => completion(`has:${formatAttribute({ kind: "value", name: tag })}`, "tag"));
     found = ["nan", "na", "n", ""].includes(word.toLowerCase()) || isMixed(word) ? [completion("has:nan", "NaN or infinite values"), ...tags] : tags;
   } else {
-    const stat = /^(?!newest:)(.+):(\w*)$/i.exec(part);
+    const stat = /^(?!newest:|is:|#)(.+):(\w*)$/i.exec(part);
     found = stat
       ? STATS.filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
       : [
-          ...WORDS.filter(([name]) => part.length > 1 && name.startsWith(part.toLowerCase())).map(([name, what]) => completion(name, what)),
+          ...[...WORDS, ...(names.words ?? [])]
+            .filter(([name]) => (part.length > 1 || part === "#") && name.toLowerCase().startsWith(part.toLowerCase()))
+            .map(([name, what]) => completion(name, what)),
           ...matching(names.hparams ?? [], word).map((name) => completion(formatAttribute({ kind: "hparam", name }), "hyperparameter")),
           ...matching(names.tags, word).map((name) =>
             name.endsWith("/") ? completion(formatAttribute({ kind: "value", name }), "tags") : completion(formatAttribute({ kind: "value", name, stat: "last" }), "last value"),

@@ -22,6 +22,7 @@ const RUNS = [
   ["has:val/loss   has:nan", "the run has the tag; it has NaN or infinite values"],
   ["live   quiet", "the run is being written, or not"],
   ["newest:10", "one of the ten runs that started last"],
+  ["is:starred   is:archived   #paper   note:bug", "what users noted: a star, put away, a label, a part of a note"],
   ["step>1000   age<2h   took>30m", "its highest step, time since its last event, duration: s m h d w"],
 ];
 

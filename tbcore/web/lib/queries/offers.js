@@ -1,6 +1,6 @@
 /** Offers of other queries, for one that has a mistake or that finds nothing. Pure functions, no DOM. */
 
-import { expressionQuery } from "../address.js";
+import { expressionQuery } from "./old-links.js";
 import { parseQuery } from "./tag-queries.js";
 
 /** @import { Offer } from "./filter.js" */

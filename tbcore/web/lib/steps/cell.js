@@ -5,9 +5,9 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatName, formatStep, formatTime } from "../format.js";
+import { formatStep, formatTime } from "../format.js";
 import { useAnswer } from "../requests.js";
-import { RunLabel } from "../text-names.js";
+import { RunLabel, runTitle } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { comparePlaces, describePlace } from "./places.js";
@@ -116,12 +116,12 @@ export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
   return html`<section
     role="group"
     class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isOutdated ? "tb-outdated" : ""}"
-    aria-label=${run.name}
+    aria-label=${run.label}
     ref=${body}
     onPointerEnter=${() => host.hoveredRun.set(run.name)}
     onPointerLeave=${() => host.hoveredRun.set(null)}
   >
-    <header title=${formatName(run.name)}><${RunLabel} run=${run} />${hasItem && html`<${ShownStep} found=${shown} place=${place} />`}</header>
+    <header title=${runTitle(run)}><${RunLabel} run=${run} />${hasItem && html`<${ShownStep} found=${shown} place=${place} />`}</header>
     ${hasItem && expanded && html`<p class="tb-step-note">${formatTime(shown.wall_time)}</p>`}
     ${shown?.index === null && html`<p class="tb-step-note">${nothingLoggedText(shown.first_step, settled)}</p>`}
     ${message && html`<p class="tb-step-error" role="status">${message}</p>`}
@@ -153,7 +153,7 @@ function SampleFigure({ kind, sample, ...props }) {
   const title = [entry.label, numSamples > 1 && `${sample + 1} of ${numSamples}`].filter(Boolean).join(" · ");
   const file = [run.name, tag, `step${found.step}`, ...(numSamples > 1 ? [sample + 1] : [])].join("_");
   return html`<figure>
-    <${kind.Sample} ...${props} label="${tag}, ${run.name}, step ${formatStep(found.step)}${title && `, ${title}`}" />
+    <${kind.Sample} ...${props} label="${tag}, ${run.label}, step ${formatStep(found.step)}${title && `, ${title}`}" />
     ${(title || url) &&
     html`<figcaption>
       <span title=${title}>${title}</span>
@@ -162,7 +162,7 @@ function SampleFigure({ kind, sample, ...props }) {
         class="tb-icon-button"
         href=${url}
         download="${file.replace(/[^\w.-]+/g, "_")}${kind.ending?.(entry.content_type) ?? ""}"
-        aria-label="Download ${kind.noun} of ${run.name}, ${tag}${title && `, ${title}`}"
+        aria-label="Download ${kind.noun} of ${run.label}, ${tag}${title && `, ${title}`}"
         title="Download as logged"
       >
         <${Icon} name="download" />

@@ -18,9 +18,9 @@ import { Card } from "../cards/card.js";
 import { Descriptions } from "../cards/descriptions.js";
 import { TagTab } from "../cards/tag-tab.js";
 import { runsInGroupOrder, watchTags } from "../cards/tags.js";
-import { formatName, plural, toNumber } from "../format.js";
+import { plural, toNumber } from "../format.js";
 import { Answers } from "../requests.js";
-import { RunLabel } from "../text-names.js";
+import { RunLabel, runTitle } from "../text-names.js";
 import { IconButton } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { Cell, isSamePlace } from "./cell.js";
@@ -183,7 +183,7 @@ function StepCard({ tab, tag, title, group, runs }) {
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
       <div class="tb-step-cells" style=${{ "--num-steps": shownPlaces.length }}>
         ${shownRuns.flatMap((run) => [
-          tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${formatName(run.name)}><${RunLabel} run=${run} /></p>`,
+          tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${runTitle(run)}><${RunLabel} run=${run} /></p>`,
           ...shownPlaces.map((at, column) => {
             const isLast = column === shownPlaces.length - 1;
             return html`<${Cell} key="${isLast ? "" : column} ${run.name}" ...${{ tab, run, tag, expanded, onFound }} place=${at} next=${isLast ? next : undefined} />`;

@@ -10,6 +10,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
+import { chooseColor, chosenColors } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
 
 /** @import { Plugin } from "../../host.js" */
@@ -27,10 +28,19 @@ const FIRST = [5, 10, 20];
 export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
-  // The run or group of which the menu can change the colour and open the tabs: if runs are grouped,
+  // The run or group whose colour the menu can change and whose tabs it can open: if runs are grouped,
   // the group of a run; null for a folder.
   const shownName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
+  // The colour of a run is kept with its notes if that is possible, or else in this browser.
+  const keepColor = shownName === row.name && isRun ? state.notes.value?.setColor.value : null;
+  /** @param {string | null} color */
+  const setColor = (color) => {
+    if (shownName === null) return;
+    keepColor?.(shownName, color);
+    chooseColor(state, shownName, keepColor ? null : color);
+  };
+  const hasColor = shownName !== null && (chosenColors(state).has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);
@@ -40,9 +50,15 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     if (!popover) return;
     const lastFocused = document.activeElement;
     popover.showPopover();
-    const { width, height } = popover.getBoundingClientRect();
-    popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
-    popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    // Again when its size changes, because items may come late.
+    const place = () => {
+      const { width, height } = popover.getBoundingClientRect();
+      popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
+      popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    };
+    place();
+    const sizes = new ResizeObserver(place);
+    sizes.observe(popover);
     popover.querySelector("button")?.focus();
     const controller = new AbortController();
     const options = { capture: true, signal: controller.signal };
@@ -51,6 +67,7 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
       controller.abort();
+      sizes.disconnect();
       if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
     };
   }, []);
@@ -96,11 +113,10 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
         <input
           type="color"
           value=${color}
-          onChange=${(/** @type {Event} */ event) =>
-            state.colorOverrides.set(shownName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+          onChange=${(/** @type {Event} */ event) => setColor(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.values.value, shownName) && item("Reset colour", () => state.colorOverrides.set(shownName, null))}`}
+      ${hasColor && item("Reset colour", () => setColor(null))}`}
   </div>`;
 }
 

@@ -137,7 +137,7 @@ export function RunsPanel({ state, listed }) {
     </div>
     ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
-    ${rows.length === 0 ? html`<p class="tb-runs-note">${byName.length === 0 ? "No runs yet." : filter.error ? "The query has a mistake." : `No runs match. ${filter.note ?? ""}`}</p>`
+    ${rows.length === 0 ? html`<p class="tb-runs-note">${byName.length === 0 ? "No runs." : filter.error ? "The query has a mistake." : `No runs match. ${filter.note ?? ""}`}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&

@@ -39,7 +39,9 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
   /** Key of the row that was last checked or unchecked. */
   const last = useRef("");
   const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
-  const current = Math.max(0, found);
+  /** Index of the row that has the focus; of the one in its place if it is gone. */
+  const place = useRef(0);
+  const current = (place.current = found < 0 ? Math.min(place.current, rows.length - 1) : found);
 
   /** Checks or unchecks a row, or with Shift all from the last one to it. @param {Row} row @param {MouseEvent} event */
   const onCheck = (row, { currentTarget, shiftKey }) => {
@@ -68,8 +70,9 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
     if (key === "Enter" && target instanceof HTMLInputElement) state.checkOnly(row.runs);
     else if (key === "ArrowLeft" && row.isOpen) onToggle(row.key);
     else if (key === "ArrowRight" && row.kind !== "run" && !row.isOpen) onToggle(row.key);
-    else if (next === undefined) return;
-    else {
+    else if (next === undefined) {
+      if (!state.notes.value?.onKey(key, row.runs)) return;
+    } else {
       const { key } = rows[Math.min(rows.length - 1, Math.max(0, next))];
       if (key !== row.key) toFocus.current = key;
       setActive(key);
@@ -147,7 +150,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
-    title=${formatName(name)}
+    title=${noted?.title ?? formatName(name)}
     aria-level=${depth + 1}
     aria-setsize=${row.numSiblings}
     aria-posinset=${row.position}
@@ -191,7 +194,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
           />
           ${noted?.label ? html`<${Name} name=${noted.label} />` : html`<${Name} name=${label} part=${part} />`}
         </label>
-        ${noted?.mark}
+        ${isRun && state.notes.value?.mark(name)}
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">

@@ -8,7 +8,7 @@ import { repetitionsOf } from "../state/repetitions.js";
 
 /** @import { State } from "../state/reader-state.js" */
 
-/** The answers, by log directory: "average" while the colours are those that the offer set. */
+/** The answers, by log directory: "average" while the colours are those that the offer set; "not now" ends the offer. */
 const answers = openPreferences("#seeds");
 
 /** The log directory whose answer is stored; "" until it is known. @param {State} state */
@@ -19,7 +19,7 @@ const answerFor = (logdir) => new Map(Object.entries(answers.values.value)).get(
 
 /**
  * The offer, which is for the runs that would then be shown, or of which the newest groups would. It
- * is made once for each log directory, while runs are neither grouped nor coloured by a rule. Under the pointer it does not appear, so that nobody accepts it
+ * is made at each visit on which runs are neither grouped nor coloured by a rule, until the reader declines it. Under the pointer it does not appear, so that nobody accepts it
  * by a click on the row that was there. After it was accepted, a line in its place undoes it.
  * @param {{ state: State }} props
  */
@@ -29,7 +29,7 @@ export function SeedsOffer({ state }) {
   const hasRule = state.groupRule.value !== "" || state.colorRule.value !== "";
   const hadRule = useRef(false);
   hadRule.current ||= hasRule;
-  const isPossible = !hadRule.current && logdir !== "" && answerFor(logdir) === undefined;
+  const isPossible = !hadRule.current && logdir !== "" && answerFor(logdir) !== "not now";
   const found = useMemo(() => (isPossible ? repetitionsOf(wanted.map(({ name }) => name)) : null), [wanted, isPossible]);
   const isOffered = found !== null;
   const [isVisible, setVisible] = useState(false);
@@ -50,10 +50,15 @@ export function SeedsOffer({ state }) {
       state.colorRule.value = colorRule;
     });
 
+  const undo = () => {
+    answers.set(logdir, "not now");
+    setRules("", "");
+  };
+
   if (accepted && state.groupRule.value === "seeds" && state.colorRule.value === "family") {
     return html`<div class="tb-offer" role="status">
       <p>Averaged over ${accepted}, coloured by family</p>
-      <button type="button" class="tb-button" onClick=${() => setRules("", "")}>Undo</button>
+      <button type="button" class="tb-button" onClick=${undo}>Undo</button>
     </div>`;
   }
   if (!isOffered || !isVisible) return null;

@@ -7,10 +7,11 @@
  * `val/loss:last`, `loss:at(1000)`, `loss:change(1000)`, `step`, `age` or `took`. Only the server reads such texts.
  */
 
-import { signal } from "@preact/signals-core";
+import { computed, signal } from "@preact/signals-core";
 import { keepReading } from "./attribute-reader.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
+/** @import { Names } from "../../lib/queries/completions.js" */
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { ServerState } from "./server-state.js" */
 
@@ -40,11 +41,11 @@ export function attributesFor(state) {
   return attributes;
 }
 
-/** The names of all attributes, which are kept up to date from now on; null until they are read. @param {ServerState} state @returns {ReadonlySignal<AttributeNames | null>} */
+/** What completes queries: the names of all attributes, which are kept up to date from now on, and words of notes; null until they are read. @param {ServerState} state @returns {ReadonlySignal<(AttributeNames & Pick<Names, "words">) | null>} */
 export function namesFor(state) {
   const attributes = attributesFor(state);
   attributes.wantNames();
-  return attributes.names;
+  return computed(() => attributes.names.value && { ...attributes.names.value, words: state.notes.value?.words.value });
 }
 
 /** The attributes of all runs. */

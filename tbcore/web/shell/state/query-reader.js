@@ -1,6 +1,6 @@
 /**
  * What the queries of the run list find. The page asks the server about each query, and again after
- * each change of the data. Loaded when the filter first has the focus, or is more than plain words and globs.
+ * each change of the data or of notes. Loaded when the filter first has the focus, or is more than plain words and globs.
  */
 
 import { batch, effect, signal } from "@preact/signals-core";
@@ -17,14 +17,16 @@ const RETRY_DELAY_MS = 3000;
 const AGE_SECONDS = 30;
 /** Matches a query that depends on the time, and maybe others. */
 const TIMED = /\b(?:age|live|quiet)\b/i;
+/** Matches a query that depends on what is noted, and maybe others. */
+const NOTED = /\bis:|\bnote:|#/i;
 
 /**
  * Keeps the answer to the current query up to date for as long as the page is open. Until there is
  * one, a filter matches the runs that were matched before.
- * @param {Pick<State, "runQuery" | "runs" | "generations" | "now">} state
+ * @param {Pick<State, "runQuery" | "runs" | "generations" | "now" | "status">} state
  * @returns {Match}
  */
-export function keepAsking({ runQuery, runs, generations, now }) {
+export function keepAsking({ runQuery, runs, generations, now, status }) {
   /** The last answer, maybe to an earlier query. */
   const answer = signal(/** @type {Filter | null} */ (null));
   /** Why the server did not answer the last query; null if it did. */
@@ -56,7 +58,8 @@ export function keepAsking({ runQuery, runs, generations, now }) {
   function wanted() {
     const text = runQuery.value;
     const time = TIMED.test(text) && Math.floor(now.value / AGE_SECONDS);
-    return plainFilter(text, "runs") ? "" : JSON.stringify([text, generations.value.all, time]);
+    const notes = NOTED.test(text) && status.value?.notes_generation;
+    return plainFilter(text, "runs") ? "" : JSON.stringify([text, generations.value.all, time, notes]);
   }
 
   /** Asks until the last answer is the one that is wanted. A call has no effect while another one asks. */

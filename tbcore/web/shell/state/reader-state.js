@@ -4,7 +4,7 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
+import { formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
@@ -13,7 +13,7 @@ import { ServerState } from "./server-state.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
-/** @import { Grouping, Key, Run, Theme } from "../../host.js" */
+/** @import { Grouping, Key, Noted, Run, Theme } from "../../host.js" */
 /** @import { Filter } from "../../lib/queries/filter.js" */
 /** @import { Selection } from "./selection.js" */
 
@@ -61,6 +61,8 @@ export class State extends ServerState {
   list = computed(() => ({ view: "tree", sort: "name", column: "", ...this.#listPreferences.values.value, ...this.#linkedList.value }));
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
+  /** Those of the address in their place, as `picture.js` writes them; "" if it has none. */
+  linkedColors = signal("");
 
   // --- computed from these and the server's data
 
@@ -96,11 +98,7 @@ export class State extends ServerState {
   /** What the colours mean, if they show an attribute. */
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
-  colors = computed(() => {
-    if (!this.groupOf.value) return this.#assignColors(this.allRuns.value);
-    const groupColors = this.#assignColors([...new Set(this.groupOf.value.values())]);
-    return new Map(Array.from(this.groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
-  });
+  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(colorsOf(this.allRuns.value, this.theme.value), this.noted.value));
   /**
    * The runs that match the run filter and that are checked, in natural order. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
@@ -126,7 +124,7 @@ export class State extends ServerState {
     super();
     this.#readAddress();
     // Not "hashchange", which comes later: a change of before could be written to the address first.
-    window.addEventListener("popstate", () => this.#readAddress());
+    window.addEventListener("popstate", () => rewriteAddress()?.then(() => this.#readAddress()) ?? this.#readAddress());
     this.#mirrorAddress();
     const stop = effect(() => {
       if (this.groupRule.value + this.colorRule.value === "") return;
@@ -199,25 +197,29 @@ export class State extends ServerState {
     store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
 
-  /** A colour for each name: the reader's choice, or else one by the rule, or else one computed from all names. @param {readonly string[]} names */
-  #assignColors(names) {
-    const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
-    const noted = Array.from(this.noted.value, ([run, { color }]) => [run, color ?? ""]);
-    for (const [name, color] of [...noted, ...Object.entries(this.colorOverrides.values.value)]) {
-      if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
+  /**
+   * Colours by name, with those that were noted for runs, and the reader's choice before all others.
+   * @param {ReadonlyMap<string, string>} colors @param {Iterable<[name: string, noted: Noted]>} noted
+   */
+  withChosen(colors, noted) {
+    const chosen = new Map(colors);
+    const linked = this.linkedColors.value;
+    const own = linked ? parseLists(linked).map(([name, color]) => [name, `#${color}`]) : Object.entries(this.colorOverrides.values.value);
+    for (const [name, color] of [...Array.from(noted, ([name, { color }]) => [name, color ?? ""]), ...own]) {
+      if (chosen.has(name) && /^#[0-9a-f]{6}$/i.test(color)) chosen.set(name, color);
     }
-    return assigned;
+    return chosen;
   }
 
   /** The choices that are texts, with their names in the address. */
   get #texts() {
-    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule };
+    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule, colors: this.linkedColors };
     return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
   }
 
   /** Sets the reader's choices from the page's address. */
   #readAddress() {
-    const { tab, values } = withQueries(parseAddress(location.hash));
+    const { tab, values } = parseAddress(location.hash);
     const { runs, view, sort, write, ...settings } = values;
     for (const [name] of this.#texts) delete settings[name];
     batch(() => {
@@ -278,6 +280,12 @@ export class State extends ServerState {
     if (next !== this.#written) history[value === this.#writtenRule ? "replaceState" : "pushState"](null, "", (this.#written = next));
     this.#writtenRule = value;
   }
+}
+
+/** Rewrites an address that may be of another kind: a link of before, or one with the name of a view. Returns nothing if it is not. */
+export function rewriteAddress() {
+  const { href } = location;
+  return /^[^#]*view=|(Filter|regexInput)=/.test(href) ? import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn) : undefined;
 }
 
 /**

@@ -8,13 +8,14 @@ import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/text-names.js";
+import { colorsOf } from "../../lib/ui/colors.js";
 import { groupRows, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
 import { AUTO_LIMIT } from "./selection.js";
 import { groupsOf } from "./tree.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
-/** @import { Grouping } from "../../host.js" */
+/** @import { Grouping, Noted } from "../../host.js" */
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { State } from "./reader-state.js" */
 
@@ -88,6 +89,20 @@ export class Rules {
     const { groupOf } = this.grouping.value;
     const isUsed = colorRule.value !== "" && this.colorError.value === null;
     return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf, this.average.value) ?? this.#lastColors));
+  });
+
+  /**
+   * Colour of each run; if runs are grouped, the colour of its group. What was noted for a run is not
+   * the colour of a group of several, and not of the values that a legend explains.
+   */
+  runColors = computed(() => {
+    const { allRuns, noted, theme } = this.#state;
+    const { groupOf } = this.grouping.value;
+    const names = groupOf ? [...new Set(groupOf.values())] : allRuns.value;
+    const { colors = colorsOf(names, theme.value), legend = null } = this.colors.value ?? {};
+    const byName = Array.from(legend ? [] : noted.value, ([run, about]) => /** @type {[string, Noted]} */ ([groupOf?.get(run) ?? run, about]));
+    const chosen = this.#state.withChosen(colors, byName.filter(([name]) => (this.groupSizes.value.get(name) ?? 1) < 2));
+    return groupOf ? new Map([...groupOf].flatMap(([run, group]) => (chosen.has(group) ? [[run, String(chosen.get(group))]] : []))) : chosen;
   });
 
   /** Why the rule for colours is invalid; null if it is valid. */

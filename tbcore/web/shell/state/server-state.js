@@ -45,10 +45,13 @@ export class ServerState {
   allRuns = signal([]);
   /** What users have noted about runs; null without an extension that keeps it, and until it is loaded. @type {Signal<Notes | null>} */
   notes = signal(null);
-  /** The notes that the page shows, by run. */
+  /** Names and colours that users gave to runs. */
   noted = computed(() => this.notes.value?.runs.value ?? new Map());
   /** The runs that are not put away. */
-  runs = computed(() => this.allRuns.value.filter((run) => !this.noted.value.get(run)?.isHidden));
+  runs = computed(() => {
+    const hidden = this.notes.value?.hidden.value;
+    return hidden?.size ? this.allRuns.value.filter((run) => !hidden.has(run)) : this.allRuns.value;
+  });
   /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
   runDetails = signal(new Map());
   /** The server's clock, in seconds since the epoch; updated while the page is visible. */

@@ -1,0 +1,60 @@
+/** What a reader does with notes, from the run list, from the menu of runs, and by keys. Loaded at the first action. */
+
+import { plural } from "tbcore/format.js";
+import { archivedBy } from "./records.js";
+
+/** @import { Store } from "./store.js" */
+
+/** Dialogs by name. @typedef {"name" | "labels" | "note" | "files"} DialogName */
+
+/** Whether all of some runs have a star. @param {Store} store @param {readonly string[]} runs */
+export const areStarred = (store, runs) => runs.every((run) => store.records.value.get(run)?.starred?.value === true);
+
+/** Whether all of some runs are archived. @param {Store} store @param {readonly string[]} runs */
+export const areArchived = (store, runs) => runs.every((run) => archivedBy(store.records.value.get(run)) !== null);
+
+/** Stars runs; if all are starred, removes their stars. @param {Store} store @param {readonly string[]} runs */
+export function star(store, runs) {
+  if (mayChange(store)) store.change({ runs, set: { starred: !areStarred(store, runs) } });
+}
+
+/** Archives runs; if all are archived, brings them back. @param {Store} store @param {readonly string[]} runs */
+export function archive(store, runs) {
+  if (!mayChange(store)) return;
+  const archived = !areArchived(store, runs);
+  const changed = runs.filter((run) => areArchived(store, [run]) !== archived);
+  const undo = () => store.change({ runs: changed, set: { archived: !archived } });
+  const text = `${archived ? "Archived" : "Brought back"} ${plural(changed.length, "run")}.`;
+  store.change({ runs: changed, set: { archived } }, { text, actions: [["Undo", undo]] });
+  returnFocus(store);
+}
+
+/** Notes a colour; null for none. @param {Store} store @param {string} run @param {string | null} color */
+export function color(store, run, color) {
+  const known = store.records.value.get(run)?.color?.value ?? "";
+  if ((color ?? "") !== known) store.change({ runs: [run], set: { color: color ?? "" } });
+}
+
+/** Opens a dialog. @param {Store} store @param {readonly string[]} runs @param {DialogName} name */
+export async function open(store, runs, name) {
+  try {
+    // The menu gives the focus back first, so that the dialog can do the same when it closes.
+    const [{ openDialog }] = await Promise.all([import("./dialogs.js"), store.page.css(new URL("dialogs.css", import.meta.url)), new Promise((done) => setTimeout(done))]);
+    openDialog(store, name, runs);
+  } catch (error) {
+    console.warn(error);
+    store.notice.value = { text: "The dialog cannot be loaded: the server cannot be reached.", isError: true };
+  }
+}
+
+/** Gives the focus to the list if what had it is gone, once that is drawn. @param {Store} store */
+export function returnFocus(store) {
+  setTimeout(store.page.focusList, 50);
+}
+
+/** Whether this page may change notes; a line below the list says why not. @param {Store} store */
+function mayChange(store) {
+  const refusal = store.refusal.value;
+  if (refusal !== null) store.notice.value = { text: refusal || "The notes are not loaded yet.", isError: true };
+  return refusal === null;
+}

@@ -1,0 +1,180 @@
+/** The notes that the page has: read from the server when they change, and changed there. */
+
+import { computed, signal } from "@preact/signals-core";
+import { archivedBy, asksForArchived, changed, merged } from "./records.js";
+
+/** @import { ReadonlySignal } from "@preact/signals-core" */
+/** @import { Noted, NotesPage } from "tbcore/host.js" */
+/** @import { Change, Records } from "./records.js" */
+
+const TOKEN_KEY = "tbcore.write";
+const RESTARTED = "The server was started again since this page got its address. Open the address that it has printed now, or use `tbcore notes`.";
+
+/** A line below the run list. @typedef {{ text: string, isError?: boolean, actions?: readonly (readonly [label: string, act: () => unknown])[] }} Notice */
+
+/** The notes. */
+export class Store {
+  /** As the server has them. @type {Records} */
+  #read = new Map();
+  /** Changes that are on their way. @type {readonly Change[]} */
+  #changes = [];
+  #generation = "";
+  /** @type {Promise<unknown>} */
+  #last = Promise.resolve();
+  /** The token that was sent last. */
+  #sent = "";
+
+  records = signal(/** @type {Records} */ (new Map()));
+  /** Why this page cannot change notes; null if it can, "" until that is known. @type {import("@preact/signals-core").Signal<string | null>} */
+  refusal = signal("");
+  /** @type {import("@preact/signals-core").Signal<Notice | null>} */
+  notice = signal(null);
+  /** Texts that were typed and not saved, by what they are about. @type {Map<string, string>} */
+  drafts = new Map();
+  /** The archived runs, with who archived them; see `archivedBy`. @type {ReadonlySignal<ReadonlyMap<string, string>>} */
+  archived;
+  /** Whether the list shows archived runs. @type {ReadonlySignal<boolean>} */
+  showsArchived;
+  /** @type {ReadonlySignal<ReadonlySet<string>>} */
+  hidden;
+  /** @type {ReadonlySignal<ReadonlyMap<string, Noted>>} */
+  names = lasting(() => namesOf(this.records.value), ({ label, color, title }, b) => label === b.label && color === b.color && title === b.title);
+
+  /** @param {NotesPage} page */
+  constructor(page) {
+    this.page = page;
+    this.archived = lasting(() => {
+      const runs = new Set(page.runs.value);
+      return new Map([...this.records.value].flatMap(([run, fields]) => {
+        const by = runs.has(run) ? archivedBy(fields) : null;
+        return by === null ? [] : [[run, by]];
+      }));
+    });
+    // A frame has no list that could say what is missing: it shows what its address says.
+    this.showsArchived = computed(() => page.isEmbedded || asksForArchived(page.query.value));
+    this.hidden = computed(() => new Set(this.showsArchived.value ? [] : this.archived.value.keys()));
+    for (const event of ["storage", "popstate"]) addEventListener(event, () => this.#sent !== storedToken() && this.read());
+  }
+
+  /** Reads what has changed. What the page has stays if that fails, until the next change. */
+  read = () =>
+    this.#queued(async () => {
+      try {
+        await this.#use(await this.#request());
+      } catch {
+        // The connection's state shows lost connections.
+      }
+    });
+
+  /**
+   * Changes notes, which are drawn at once. Resolves to null, or to why the server did not take the
+   * change, which is then undone.
+   * @param {Change} change
+   * @returns {Promise<string | null>}
+   */
+  async send(change) {
+    this.#changes = [...this.#changes, change];
+    this.#draw();
+    return this.#queued(async () => {
+      let error = null;
+      try {
+        const body = JSON.stringify(change);
+        error = await this.#use(await this.#request({ method: "POST", headers: { "content-type": "application/json" }, body }));
+      } catch {
+        error = "The server cannot be reached.";
+      }
+      this.#changes = this.#changes.filter((other) => other !== change);
+      this.#draw();
+      return error;
+    });
+  }
+
+  /** Changes notes; a line below the list says so if that fails. @param {Change} change @param {Notice | null} [notice]  for when it has worked */
+  async change(change, notice = null) {
+    this.notice.value = null;
+    const error = await this.send(change);
+    if (error) this.notice.value = { text: `Not saved: ${error}`, isError: true, actions: [["Try again", () => this.change(change, notice)]] };
+    else if (notice) this.notice.value = notice;
+  }
+
+  /** Asks the server what `tbcore ls --files` would name. @returns {Promise<any>} */
+  async files() {
+    const response = await fetch(this.page.url("data/notes", { files: "true" }));
+    if (!response.ok) throw new Error((await response.text()).trim());
+    return (await response.json()).files;
+  }
+
+  /** One after the other, so that an answer is never older than what the page has. @template T @param {() => Promise<T>} task @returns {Promise<T>} */
+  #queued(task) {
+    const next = this.#last.then(task);
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  /** @param {RequestInit} [init] */
+  #request(init) {
+    this.#sent = storedToken();
+    const headers = { ...init?.headers, ...(this.#sent && { "X-Tbcore-Write-Token": this.#sent }) };
+    return fetch(this.page.url("data/notes", { since: this.#generation }), { ...init, headers });
+  }
+
+  /** Takes over an answer; resolves to the server's message if it is an error. @param {Response} response */
+  async #use(response) {
+    if (!response.ok) {
+      const text = (await response.text()).trim();
+      if (response.status === 403) this.refusal.value = this.#sent && text.startsWith("to change notes") ? RESTARTED : text;
+      return response.status === 403 ? this.refusal.value : text;
+    }
+    const answer = await response.json();
+    this.#generation = answer.generation;
+    if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
+    this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED : answer.refusal;
+    this.#draw();
+    return null;
+  }
+
+  #draw() {
+    this.records.value = changed(this.#read, this.#changes, Date.now() / 1000);
+  }
+}
+
+/** The secret of the address that the server printed; the page stores it when it opens the address. */
+function storedToken() {
+  try {
+    return localStorage.getItem(TOKEN_KEY) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** The names and colours that runs were given. @param {Records} records @returns {Map<string, Noted>} */
+function namesOf(records) {
+  /** @type {Map<string, Noted>} */
+  const names = new Map();
+  for (const [run, { display_name: name, color }] of records) {
+    if (!name?.value && !color?.value) continue;
+    names.set(run, {
+      label: name?.value || undefined,
+      color: color?.value || undefined,
+      title: name?.value ? `${run}${name.by && `\nnamed by ${name.by}`}` : undefined,
+    });
+  }
+  return names;
+}
+
+/**
+ * A computed map that stays the same object while its content is the same, so that nothing that
+ * depends on it is computed again.
+ * @template T
+ * @param {() => ReadonlyMap<string, T>} compute
+ * @param {(a: T, b: T) => boolean} [isSame]
+ */
+function lasting(compute, isSame = Object.is) {
+  /** @type {ReadonlyMap<string, T>} */
+  let last = new Map();
+  return computed(() => {
+    const next = compute();
+    const isEqual = next.size === last.size && [...next].every(([key, value]) => last.has(key) && isSame(value, /** @type {T} */ (last.get(key))));
+    return isEqual ? last : (last = next);
+  });
+}

@@ -1,0 +1,152 @@
+/** The list of named views: opens one, saves what the page shows, copies short links. Loaded when it is first opened. */
+
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { formatDuration, formatTime } from "tbcore/format.js";
+import { IconButton, copy } from "tbcore/ui.js";
+import { wantDefaults } from "./defaults.js";
+import { viewOf } from "./views.js";
+
+/** @import { NotesPage } from "tbcore/host.js" */
+
+/**
+ * @typedef {{ name: string, time: number, by: string, is_own: boolean }} View
+ * @typedef {{ views: View[], read_only: string | null, needs_token: boolean, has_defaults: boolean, problems: string[] }} Views  the response of data/views
+ * @typedef {{ text: string, action?: string, act?: () => unknown }} Message  a line with at most one button
+ */
+
+await new Promise((done) => {
+  const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("views.css", import.meta.url).href });
+  link.addEventListener("load", done);
+  link.addEventListener("error", done);
+  document.head.append(link);
+});
+
+/** The list, and a form that saves a view. @param {{ page: NotesPage }} props */
+export function ViewsMenu({ page }) {
+  const [known, setKnown] = useState(/** @type {Views | null} */ (null));
+  const [message, setMessage] = useState(/** @type {Message | null} */ (null));
+  const [name, setName] = useState("");
+  const form = useRef(/** @type {HTMLElement | null} */ (null));
+  const generation = page.generation.value;
+  /** @param {Promise<Response>} request  its answer is the list */
+  const update = async (request) => {
+    try {
+      const response = await request;
+      if (!response.ok) throw new Error((await response.text()).trim());
+      setKnown(await response.json());
+      return true;
+    } catch (error) {
+      setMessage({ text: error instanceof Error ? error.message : String(error) });
+      return false;
+    }
+  };
+  useEffect(() => void update(fetch(page.url("data/views"))), [generation]);
+  const canWrite = known !== null && known.read_only === null && (!known.needs_token || storedToken() !== "");
+  useEffect(() => {
+    const first = form.current?.querySelector(canWrite ? "input" : ".tb-view");
+    if (first instanceof HTMLElement) first.focus();
+  }, [known === null]);
+
+  /** @param {string} view @param {string} address */
+  const post = (view, address) =>
+    update(
+      fetch(page.url("data/views"), {
+        method: "POST",
+        headers: { "Content-Type": "application/json", ...(storedToken() && { "X-Tbcore-Write-Token": storedToken() }) },
+        body: JSON.stringify({ name: view, address }),
+      }),
+    );
+  /** @param {string} view */
+  const copyLink = async (view) => {
+    await copy(page.url("", { view }));
+    setMessage({ text: `The link to “${view}” is copied.` });
+  };
+  /** @param {string} view */
+  const save = async (view) => {
+    setMessage(null);
+    if (!(await post(view, await page.picture()))) return;
+    setName("");
+    setMessage({ text: `“${view}” is saved.`, action: "Copy short link", act: () => copyLink(view) });
+  };
+  /** @param {Event} event */
+  const onSubmit = (event) => {
+    event.preventDefault();
+    const wanted = name.trim().normalize("NFC");
+    const old = known?.views.find((view) => view.name === wanted);
+    if (!wanted) return;
+    if (!old) save(wanted);
+    else setMessage({ text: `There is “${wanted}” already, by ${old.by}, ${ageOf(old)}.`, action: "Replace", act: () => save(wanted) });
+  };
+  /** @param {string} view */
+  const takeAway = async (view) => {
+    const address = await viewOf(view, page.url).catch(() => "");
+    if (await post(view, "")) setMessage({ text: `“${view}” is taken away.`, ...(address && { action: "Undo", act: () => restore(view, address) }) });
+  };
+  /** @param {string} view @param {string} address */
+  const restore = async (view, address) => {
+    if (await post(view, address)) setMessage({ text: `“${view}” is back.` });
+  };
+  /** @param {string} view */
+  const open = async (view) => {
+    try {
+      page.open(await viewOf(view, page.url));
+      const popover = form.current?.closest("[popover]");
+      if (popover instanceof HTMLElement) popover.hidePopover();
+    } catch (error) {
+      setMessage({ text: error instanceof Error ? error.message : String(error) });
+    }
+  };
+
+  if (!known) return html`<p class="tb-views-note" role="status">${message?.text ?? "Loading"}</p>`;
+  return html`<form class="tb-views" ref=${form} onSubmit=${onSubmit}>
+    ${canWrite &&
+    html`<div class="tb-views-save">
+      <input
+        class="tb-input"
+        aria-label="Name of a new view"
+        placeholder="Save this view as…"
+        maxlength="100"
+        autocomplete="off"
+        value=${name}
+        onInput=${(/** @type {Event} */ event) => setName(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      />
+      <button class="tb-button primary" disabled=${name.trim() === ""}>Save</button>
+    </div>`}
+    ${message &&
+    html`<p class="tb-views-note" role="status">
+      ${message.text} ${message.action && html`<button type="button" class="tb-button" onClick=${message.act}>${message.action}</button>`}
+    </p>`}
+    ${known.has_defaults && html`<p class="tb-views-note"><a href=${page.url("")} onClick=${() => wantDefaults(page.logdir())}>View of tbcore.json</a>, a file in the log directory</p>`}
+    ${known.views.length === 0
+      ? html`<p class="tb-views-note">No views yet. A view keeps all that the page shows, for everybody with a link to it.</p>`
+      : html`<ul aria-label="Views">
+          ${known.views.map(
+            (view) => html`<li key=${view.name}>
+              <button type="button" class="tb-view" title=${`Open this view. Saved by ${view.by}, ${formatTime(view.time)}`} onClick=${() => open(view.name)}>
+                <span>${view.name}</span><small>${view.by}, ${ageOf(view)}</small>
+              </button>
+              <${IconButton} icon="link" label=${`Copy short link: ${view.name}`} title="Copy short link" onClick=${() => copyLink(view.name)} />
+              ${canWrite && html`<${IconButton} icon="close" label=${`Take away: ${view.name}`} title="Take away" onClick=${() => takeAway(view.name)} />`}
+            </li>`,
+          )}
+        </ul>`}
+    ${known.problems.map((line) => html`<p class="tb-views-note">${line}</p>`)}
+    ${!canWrite && html`<p class="tb-views-note">${known.read_only ?? "To save views, open the address that tbcore printed at its start."}</p>`}
+  </form>`;
+}
+
+/** @param {View} view */
+function ageOf({ time }) {
+  const seconds = Date.now() / 1000 - time;
+  return seconds < 60 ? "just now" : `${formatDuration(seconds)} ago`;
+}
+
+/** The secret for changing notes, which the page has taken from its address; "" if it has none. */
+function storedToken() {
+  try {
+    return localStorage.getItem("tbcore.write") ?? "";
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,98 @@
+// What the notes on runs say, queries for archived runs, texts, and the command that deletes files.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { withArchived } from "../../tbcore_notes/static/archived-query.js";
+import { archivedBy, asksForArchived, changed, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
+import { deletingLine, quoted } from "../../tbcore_notes/static/shell-line.js";
+import { partsOf } from "../../tbcore_notes/static/texts.js";
+
+/** @param {unknown} value @param {Partial<import("../../tbcore_notes/static/records.js").NoteRecord>} [more] */
+const record = (value, more) => ({ value, time: 1, by: "me@here", is_own: true, ...more });
+
+test("an answer adds to what is known, or replaces it", () => {
+  const before = merged(new Map(), { is_delta: false, runs: { a: { note: record("x") }, b: { starred: record(true) } } });
+  const next = merged(before, { is_delta: true, runs: { a: { note: record("y") } } });
+  assert.deepEqual([...next.keys()], ["a", "b"]);
+  assert.equal(next.get("a")?.note?.value, "y");
+  assert.equal(before.get("a")?.note?.value, "x");
+  assert.deepEqual([...merged(next, { is_delta: false, runs: { c: {} } }).keys()], ["c"]);
+});
+
+test("names such as constructor and __proto__ are runs like others", () => {
+  const answer = JSON.parse('{"is_delta": false, "runs": {"__proto__": {}, "constructor": {}}}');
+  const records = merged(new Map(), answer);
+  assert.deepEqual([...records.keys()], ["__proto__", "constructor"]);
+  assert.equal(archivedBy(records.get("toString")), null);
+});
+
+test("changes on their way are drawn over what the server has", () => {
+  const before = new Map([["a", { labels: record(["x", "y"]), note: record("why") }]]);
+  assert.equal(changed(before, [], 5), before);
+  const after = changed(before, [{ runs: ["a", "b"], set: { starred: true }, add_labels: ["z", "x"], remove_labels: ["y"] }, { runs: ["b"], set: { note: "n" } }], 5);
+  assert.deepEqual(labelsOf(after.get("a")), ["x", "z"]);
+  assert.deepEqual(labelsOf(after.get("b")), ["z", "x"]);
+  assert.deepEqual([after.get("a")?.note?.value, after.get("b")?.note?.value, after.get("b")?.starred?.time], ["why", "n", 5]);
+  assert.deepEqual(labelsOf(before.get("a")), ["x", "y"]);
+});
+
+test("what this user archived or brought back stays so whatever others do", () => {
+  const others = { is_own: false, by: "bob@far" };
+  const table = [
+    [undefined, null],
+    [record(true), ""],
+    [record(false), null],
+    [record(true, { ...others, own_value: null }), "bob@far"],
+    [record(false, { ...others, own_value: null }), null],
+    [record(true, { ...others, own_value: false }), null],
+    [record(false, { ...others, own_value: true }), ""],
+    [record(true, { ...others, own_value: true }), ""],
+    [record(true, others), "bob@far"],
+  ];
+  for (const [archived, by] of table) assert.equal(archivedBy(/** @type {any} */ ({ archived })), by, JSON.stringify(archived));
+  assert.equal(archivedBy(undefined), null);
+});
+
+test("a query asks for archived runs if it has the term, outside of quotes and without a minus", () => {
+  for (const query of ["is:archived", "lr>1 IS:Archived", "(is:archived|a)", "is:archived #x"]) assert.ok(asksForArchived(query), query);
+  for (const query of ["", "-is:archived", '"is:archived"', "xis:archived", "is:archived2", "is:starred"]) assert.ok(!asksForArchived(query), query);
+});
+
+test("the term is added to any query, and taken away again", () => {
+  for (const query of ["", "lr>1", "a | b", 're:x(y|z) "q"', "#paper -is:starred"]) {
+    const asking = withArchived(query, true);
+    assert.ok(asksForArchived(asking), asking);
+    assert.equal(withArchived(asking, true), asking);
+    assert.equal(withArchived(asking, false), query);
+  }
+  assert.equal(withArchived("a | b", true), "is:archived (a | b)");
+});
+
+test("labels complete queries, those of most runs first; nothing does without notes", () => {
+  const records = new Map([["a", { labels: record(["x"]) }], ["b", { labels: record(["y", "x"]) }]]);
+  assert.deepEqual(wordsOf(records).map(([text]) => text), ["is:starred", "is:archived", "note:", "#x", "#y"]);
+  assert.deepEqual(wordsOf(new Map()), []);
+});
+
+test("addresses in a note are links, and nothing else is", () => {
+  const links = (/** @type {string} */ text) => partsOf(text).flatMap(({ text: part, isLink }) => (isLink ? part : []));
+  const table = /** @type {const} */ ([
+    ["see https://a.example/x?y=1&z#q, and (http://b.example).", ["https://a.example/x?y=1&z#q", "http://b.example"]],
+    ["javascript:alert(1) data:text/html,x file:///etc", []],
+    ['<a href="https://a.example/">x</a>', ["https://a.example/"]],
+    ["", []],
+  ]);
+  for (const [text, found] of table) {
+    assert.deepEqual(links(text), found, text);
+    assert.equal(partsOf(text).map((part) => part.text).join(""), text);
+  }
+});
+
+test("the directory of the command is one word for the shell", () => {
+  for (const path of ["/a/b", "/two words", "/it's", '/"$(touch x)`', "/new\nline", "/größe", "/-rf", "/a;b&c|d", "/*?[x]", "/~", "/tab\t", "/!x", "s3://b/x"]) {
+    const [word] = execFileSync("sh", ["-c", `printf '%s\\0' ${quoted(path)}`]).toString().split("\0");
+    assert.equal(word, path);
+  }
+  assert.equal(deletingLine("/two words"), "tbcore ls '/two words' --where is:archived --files -0 | xargs -0 -r rm --");
+});

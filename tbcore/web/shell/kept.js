@@ -1,0 +1,78 @@
+/**
+ * What is kept of what users do: on the server, by the module of an extension that keeps notes; and in this browser, where they left off.
+ */
+
+import { computed, signal } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { adoptStyles } from "../lib/ui/lazy.js";
+import { LeftOff, isPlain, openPlain, watchLeftOff } from "./runs/left-off.js";
+import { address } from "./state/server.js";
+
+/** @import { Notes, NotesModule } from "../host.js" */
+/** @import { State } from "./state/reader-state.js" */
+
+/** What there is without an extension that keeps notes. @type {Notes} */
+const NONE = {
+  runs: signal(new Map()),
+  hidden: signal(new Set()),
+  mark: () => null,
+  bar: signal(null),
+  foot: signal(null),
+  menu: () => null,
+  setColor: signal(null),
+  keys: [],
+  onKey: () => false,
+  words: signal([]),
+};
+
+/** @type {Promise<void> | undefined} */
+let started;
+/** @type {ReturnType<typeof watchLeftOff> | undefined} */
+let leftOff;
+
+/** Starts both, once, even if it is called again. @param {State} state */
+export function start(state) {
+  started ??= load(state);
+  started.catch(() => (started = undefined));
+  return started;
+}
+
+/** @param {State} state */
+async function load(state) {
+  leftOff ??= watchLeftOff(state);
+  show(NONE, state, leftOff);
+  if (state.status.value?.notes_generation !== undefined) show(await loadNotes(state), state, leftOff);
+}
+
+/** @param {Notes} notes @param {State} state @param {ReturnType<typeof watchLeftOff>} leftOff */
+function show(notes, state, leftOff) {
+  const line = computed(() => leftOff.value && html`<${LeftOff} key="left" state=${state} leftOff=${leftOff.value} />`);
+  const foot = computed(() => (line.value || notes.foot.value ? [notes.foot.value, line.value] : null));
+  state.notes.value = { ...notes, foot };
+}
+
+/** @param {State} state */
+async function loadNotes(state) {
+  /** @type {{ default: NotesModule }} */
+  const { default: module } = await import(address("static/notes/index.js"));
+  return module.start({
+    runs: state.allRuns,
+    isChosen: (run) => state.selection.value.except.get(run) === true,
+    details: state.runDetails,
+    generation: computed(() => state.status.value?.notes_generation ?? 0),
+    query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter }),
+    address: computed(() => new URL(state.link()).hash),
+    picture: async () => (await import("./state/picture.js")).pictureOf(state),
+    open: (fragment) => void (location.hash = fragment),
+    isPlain: () => isPlain(state),
+    openPlain: (next) => openPlain(next, state),
+    logdir: () => state.frontends.value?.logdir ?? "",
+    url: address,
+    css: (url) => adoptStyles(document, url).catch(console.warn),
+    isEmbedded: document.documentElement.dataset.query?.includes("embed") ?? false,
+    focusList: () => {
+      if (document.activeElement && document.activeElement !== document.body) return;
+      /** @type {HTMLElement | null} */ (document.querySelector('.tb-runs [role="row"] [tabindex="0"]'))?.focus();
+    },
+  });
+}

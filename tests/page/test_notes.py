@@ -1,0 +1,572 @@
+"""Notes on runs in the page: marks, the menu, archived runs, and who may change notes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from common_fixtures import until
+
+from tbcore.engine import LogdirSpec
+from tbcore_notes.notes import RunNotes
+from tbcore_notes.records import line_of
+from tbcore_testing import write_run
+from tbcore_testing.page import Page
+
+RUNS = ("sweep/lr1", "sweep/lr2", "sweep/lr3", "other")
+OLD = time.time() - 3 * 86400
+HOSTILE = "<img src=x onerror=alert(1)>\u202egnp"
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This user's data directory."""
+    for kind in ("DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Four runs, whose files were written three days ago."""
+    for number, run in enumerate(RUNS):
+        values = [1.0, 0.5 + number]
+        path = write_run(tmp_path / "runs", run, scalars={"loss": values}, wall_time=OLD + number)
+        os.utime(path, (OLD, OLD))
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def server(serve: Any, logdir: Path) -> Any:
+    return serve(logdir)
+
+
+def notes_of(logdir: Path) -> RunNotes:
+    return RunNotes([LogdirSpec(None, str(logdir))])
+
+
+def values(logdir: Path, run: str) -> dict[str, Any]:
+    """What was noted about a run, read from the files."""
+    return notes_of(logdir).values(run)
+
+
+def noted_by_bob(logdir: Path, run: str, **fields: Any) -> None:
+    """A note that somebody else has shared in the log directory."""
+    folder = logdir / ".tbcore" / "notes"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "bob.jsonl").open("ab") as file:
+        file.write(line_of(time.time_ns() // 1000, "bob@far", run, fields))
+
+
+def fragment(server: Any) -> str:
+    """The fragment of the address that the server has printed, which has the write token."""
+    found = re.search(r"^the address for changing notes is in (.*)$", server.log.read_text(), re.M)
+    assert found
+    return "#" + Path(found[1]).read_text().strip().partition("#")[2]
+
+
+def open_writing(profile: Any, server: Any, more: str = "", **options: Any) -> Any:
+    """A page that may change notes, once it says so."""
+    page = profile.open(server.url, fragment(server) + more, **options)
+    page.locator(".tb-notes-star").first.wait_for(state="attached")
+    return page
+
+
+def wait_until_loaded(page: Any) -> None:
+    """Waits until the page has what it has of notes, also if it may not change them."""
+    loaded = "performance.getEntriesByType('resource').some(({name}) => /marks.css$/.test(name))"
+    page.wait_for_function(f"() => {loaded}")
+    page.evaluate("() => tb.frame()")
+
+
+def menu(page: Any, name: str, item: str) -> None:
+    """Chooses an item of the menu of a row."""
+    page.locator(f'[role="row"][title="{name}"]').click(button="right")
+    page.get_by_role("menuitem", name=item, exact=True).click()
+
+
+def wait_for_runs(page: Any, *names: str) -> None:
+    """Waits until the list has these runs."""
+    page.wait_for_function(
+        """(names) => JSON.stringify([...document.querySelectorAll('.tb-run')].map(
+          (row) => row.title.split('\\n')[0])) === JSON.stringify(names)""",
+        arg=list(names),
+    )
+
+
+def focused(page: Any) -> str:
+    label: str = page.evaluate("() => document.activeElement.getAttribute('aria-label') ?? ''")
+    return label
+
+
+# Marks and the menu ------------------------------------------------------------------------------
+
+
+def test_a_star_is_seen_by_another_browser_and_by_its_query(
+    server: Any, new_profile: Any, logdir: Path
+) -> None:
+    """With the mouse in the row, or the key of the focused row; nothing in the row moves."""
+    page, other = open_writing(new_profile(), server), new_profile().open(server.url)
+    other.get_by_label("Filter runs").fill("is:starred")
+    other.get_by_text("Nothing matches; the last result stays until Enter: all.").wait_for()
+    row = Page(page).run("sweep/lr1")
+    name = row.locator(".tb-name")
+    row.hover()
+    before = name.bounding_box()
+    star = page.get_by_role("button", name="Star sweep/lr1", exact=True)
+    assert star.get_attribute("aria-pressed") == "false"
+    star.click()
+    page.get_by_role("button", name="Starred sweep/lr1").wait_for()
+    assert name.bounding_box() == before
+    until(lambda: values(logdir, "sweep/lr1") == {"starred": True})
+    wait_for_runs(other, "sweep/lr1")
+    other.get_by_role("button", name="Starred sweep/lr1").wait_for()
+
+    page.get_by_role("checkbox", name="sweep/lr2").focus()
+    page.keyboard.press("s")
+    wait_for_runs(other, "sweep/lr1", "sweep/lr2")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("s")
+    wait_for_runs(other, "sweep/lr2")
+    page.keyboard.press("?")
+    page.get_by_text("Star the run, or remove its star").wait_for()
+
+
+def test_a_run_is_renamed_labelled_noted_and_coloured(
+    server: Any, new_profile: Any, logdir: Path
+) -> None:
+    """From its menu; each dialog gives the focus back. Another browser sees all of it."""
+    page, other = open_writing(new_profile(), server), new_profile().open(server.url)
+    page.get_by_role("checkbox", name="sweep/lr1").focus()
+    page.keyboard.press("Shift+F10")
+    page.get_by_role("menuitem", name="Rename…").press("Enter")
+    page.get_by_label("Name in charts and tables").fill("baseline")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert focused(page) == "sweep/lr1"
+    row = other.locator(".tb-run", has_text="baseline")
+    row.wait_for()
+    until(lambda: (row.get_attribute("title") or "").startswith("sweep/lr1\nnamed by "))
+
+    menu(page, "sweep/", "Labels…")
+    page.get_by_label("New labels").fill("paper lr-sweep")
+    page.keyboard.press("Enter")
+    chips = page.get_by_role("list", name="Labels").get_by_role("listitem")
+    until(
+        lambda: [each.split("\n")[0] for each in chips.all_inner_texts()] == ["paper", "lr-sweep"]
+    )
+    page.get_by_role("button", name="Remove lr-sweep").click()
+    until(lambda: chips.count() == 1)
+    page.get_by_role("button", name="Done").click()
+    until(lambda: [values(logdir, run).get("labels") for run in RUNS] == [["paper"]] * 3 + [None])
+    other.get_by_label("Filter runs").fill("#paper")
+    wait_for_runs(other, *RUNS[:3])
+
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("n")
+    page.get_by_role("textbox", name="Note").fill("Best so far.\nSee https://a.example/x.")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert focused(page) == "other"
+    other.get_by_label("Filter runs").fill("note:best")
+    marker = other.get_by_role("button", name="Note on other")
+    assert marker.get_attribute("title") == "Best so far."
+    marker.click()
+    other.get_by_role("link", name="https://a.example/x", exact=True).wait_for()
+    other.get_by_text(re.compile(r"^by \S+@\S+, \d{4}-\d\d-\d\d \d\d:\d\d$")).wait_for()
+    assert not other.get_by_role("button", name="Change").is_visible()  # It may not write.
+
+    page.locator('[role="row"][title="other"]').click(button="right")
+    page.get_by_label("Colour").fill("#123456")
+    other.wait_for_function("() => tb.colors().other === '#123456'")
+    page.keyboard.press("Escape")
+    menu(page, "other", "Reset colour")
+    other.wait_for_function("() => tb.colors().other !== '#123456'")
+    assert values(logdir, "other")["color"] == ""
+
+
+def test_a_note_that_is_not_saved_is_kept_as_a_draft(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """After Escape; a line offers to go on, and to discard it."""
+    page = open_writing(profile, server)
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("n")
+    box = page.get_by_role("textbox", name="Note")
+    box.fill("half a thought")
+    page.keyboard.press("Escape")
+    page.get_by_text("The note on other is not saved.").wait_for()
+    page.get_by_role("button", name="Go on writing").click()
+    until(lambda: box.input_value() == "half a thought")
+    box.press("Control+Enter")
+    until(lambda: values(logdir, "other").get("note") == "half a thought")
+    page.get_by_text("is not saved").wait_for(state="hidden")
+
+
+def test_a_filter_is_completed_by_labels_and_words_of_notes(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    notes_of(logdir).change(["other"], {"labels": ["paper"]})
+    page = open_writing(profile, server)
+    box = page.get_by_label("Filter runs")
+    box.click()
+    box.press_sequentially("#")
+    page.get_by_role("option", name="#paper").click()
+    wait_for_runs(page, "other")
+    box.fill("")
+    box.press_sequentially("is:")
+    page.get_by_role("option", name="is:archived").wait_for()
+
+
+# Archived runs -----------------------------------------------------------------------------------
+
+
+def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
+    server: Any, new_profile: Any, logdir: Path
+) -> None:
+    """By a key, with Undo; by the line below the list, which asks for `is:archived`."""
+    profile = new_profile()
+    page = open_writing(profile, server, "&x=y")
+    colors = page.evaluate("() => tb.colors()")
+    page.get_by_role("checkbox", name="sweep/lr2").focus()
+    page.keyboard.press("e")
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
+    page.wait_for_function("() => tb.label('loss').endsWith(': other, sweep/lr1, sweep/lr3')")
+    page.get_by_text("Archived 1 run.").wait_for()
+    until(lambda: focused(page) == "sweep/lr3")  # the row in its place
+    assert page.evaluate("() => tb.colors()") == {
+        run: color for run, color in colors.items() if run != "sweep/lr2"
+    }
+    page.get_by_role("button", name="Undo").click()
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr2", "sweep/lr3")
+    until(lambda: values(logdir, "sweep/lr2") == {"archived": False})
+
+    menu(page, "sweep/", "Archive these 3 runs")
+    wait_for_runs(page, "other")
+    page.get_by_label("Filter runs").fill("lr1 | lr2")
+    page.keyboard.press("Enter")
+    page.get_by_text("No runs match").first.wait_for()
+    page.get_by_role("button", name="3 archived").click()
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    assert page.get_by_label("Filter runs").input_value() == "is:archived (lr1 | lr2)"
+    menu(page, "sweep/lr1", "Bring back")
+    wait_for_runs(page, "sweep/lr2")
+    page.get_by_role("button", name="Back to the others").click()
+    wait_for_runs(page, "sweep/lr1")
+    assert page.get_by_label("Filter runs").input_value() == "lr1 | lr2"
+
+    # A link that names archived runs: they stay away, and the list says so.
+    linked = profile.open(server.url, "#scalars&runs=other,sweep/lr2")
+    linked.get_by_text("1 of these is chosen in the address, and not shown.").wait_for()
+    linked.wait_for_function("() => tb.label('loss').endsWith(': other')")
+    linked.get_by_label("Filter runs").fill("is:archived")
+    wait_for_runs(linked, "sweep/lr2", "sweep/lr3")
+
+
+def test_what_others_archived_is_folded_away_with_their_names(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """What I bring back stays in view, and what I archived stays away, whatever they do."""
+    page = open_writing(profile, server)
+    for run in ("sweep/lr1", "sweep/lr2"):
+        noted_by_bob(logdir, run, archived=True)
+    wait_for_runs(page, "other", "sweep/lr3")
+    page.get_by_role("button", name="2 archived by bob@far").click()
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    menu(page, "sweep/lr1", "Bring back")
+    page.get_by_role("button", name="Back to the others").click()
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
+    page.get_by_role("button", name="1 archived by bob@far").wait_for()
+    noted_by_bob(logdir, "sweep/lr1", archived=True, note="again")
+    page.get_by_role("button", name="Note on sweep/lr1").wait_for()
+    page.get_by_role("button", name="1 archived by bob@far").wait_for()
+    menu(page, "other", "Archive")
+    page.get_by_role("button", name="1 archived", exact=True).wait_for()
+    noted_by_bob(logdir, "other", archived=False)
+    noted_by_bob(logdir, "sweep/lr3", note="seen")
+    page.get_by_role("button", name="Note on sweep/lr3").wait_for()
+    wait_for_runs(page, "sweep/lr1", "sweep/lr3")
+
+
+def test_a_page_says_so_if_all_runs_are_archived(server: Any, profile: Any, logdir: Path) -> None:
+    notes_of(logdir).change(RUNS, {"archived": True})
+    page = profile.open(server.url)
+    page.get_by_text("All 4 runs are archived.").wait_for()
+    page.get_by_role("button", name="Show them").click()
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr2", "sweep/lr3")
+    page.wait_for_function("() => tb.label('loss').includes('other')")
+
+
+def test_a_frame_shows_what_its_address_says(server: Any, profile: Any, logdir: Path) -> None:
+    """It has no list that could say what is missing, so archived runs are drawn."""
+    notes_of(logdir).change(["other"], {"archived": True, "display_name": "named"})
+    page = profile.open(server.url, "?embed#scalars&runs=other,sweep/lr1")
+    wait_until_loaded(page)
+    page.wait_for_function("() => /: (other|named), sweep.lr1$/.test(tb.label('loss'))")
+
+
+def test_the_page_copies_the_line_that_deletes_files_and_counts_them(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
+    """With the server's log directory as one word for the shell; nothing is deleted."""
+    renamed = logdir.rename(logdir.with_name("it's two"))
+    write_run(renamed, "new", scalars={"loss": [1.0]})
+    profile, server = new_profile(), serve(renamed)
+    profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = open_writing(profile, server)
+    menu(page, "sweep/", "Archive these 3 runs")
+    menu(page, "new", "Archive")
+    page.get_by_role("button", name="4 archived").click()
+    page.get_by_role("button", name="Delete their files…").click()
+    page.get_by_text("Now it would delete 3 files of 3 runs").wait_for()
+    page.get_by_text("1 run left out: a file was changed in the last 24 hours").wait_for()
+    page.get_by_role("button", name="Copy the line that deletes their files").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    line = page.evaluate("() => navigator.clipboard.readText()")
+    path = str(renamed).replace("'", "'\"'\"'")
+    assert line == f"tbcore ls '{path}' --where is:archived --files -0 | xargs -0 -r rm --"
+    assert len(list(renamed.rglob("*tfevents*"))) == 5
+
+
+# Who may change notes ----------------------------------------------------------------------------
+
+
+def test_a_page_without_the_token_reads_and_says_how_to_write(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """It may write as soon as the printed address is opened, also in another tab."""
+    notes_of(logdir).change(["other"], {"starred": True, "note": "why"})
+    page = profile.open(server.url)
+    starred = page.get_by_role("button", name="Starred other")
+    starred.wait_for()
+    assert starred.is_disabled()
+    page.locator('[role="row"][title="other"]').click(button="right")
+    page.get_by_text("open the address that tbcore printed at its start").wait_for()
+    assert not page.get_by_role("menuitem", name="Rename…").is_visible()
+    page.get_by_role("menuitem", name="Show the note…").click()
+    page.get_by_text("why", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("e")
+    page.get_by_role("alert").get_by_text("open the address that tbcore printed").wait_for()
+    assert values(logdir, "other").get("archived") is None
+    open_writing(profile, server)
+    until(starred.is_enabled)
+
+
+def test_a_token_of_an_earlier_server_is_said_to_be_one(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    page = open_writing(profile, server)
+    profile.expects_errors = True  # The server is away for a while, and then refuses.
+    server.stop()
+    server.start()
+    later = profile.open(server.url)
+    wait_until_loaded(later)
+    for each in (page, later):
+        each.get_by_role("checkbox", name="other").focus()
+        each.keyboard.press("s")
+        each.get_by_role("alert").get_by_text("The server was started again").wait_for()
+    assert values(logdir, "other") == {}
+
+
+def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were(
+    server: Any, profile: Any, data: Path, logdir: Path
+) -> None:
+    """The line says why; what was drawn at once goes, and can be tried again."""
+    page = open_writing(profile, server)
+    profile.expects_errors = True
+    (data / "tbcore").mkdir(parents=True, exist_ok=True)
+    (data / "tbcore" / "notes").write_text("in the way")
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("s")
+    page.get_by_role("alert").get_by_text("Not saved: the note cannot be kept").wait_for()
+    page.get_by_role("button", name="Star other", exact=True).wait_for(state="attached")
+    (data / "tbcore" / "notes").unlink()
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Starred other").wait_for()
+    assert values(logdir, "other") == {"starred": True}
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    """The address of a page of another port of this machine."""
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>other</title><body>")
+
+        def log_message(self, *arguments: object) -> None:
+            """Nothing: the log is stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+ATTACK = """
+async ([target, token]) => {
+  const body = JSON.stringify({ runs: ['other'], set: { archived: true } });
+  for (const mode of ['cors', 'no-cors']) {
+    for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+      for (const headers of [{}, { 'X-Tbcore-Write-Token': token }]) {
+        await fetch(`${target}/data/notes`, { method: 'POST', mode, body, credentials: 'include',
+          headers: { 'Content-Type': type, ...headers } }).catch(() => {});
+      }
+    }
+  }
+  navigator.sendBeacon(`${target}/data/notes`, new Blob([body], { type: 'text/plain' }));
+  const form = document.createElement('form');
+  Object.assign(form, { action: `${target}/data/notes`, method: 'post', target: 'hidden',
+    enctype: 'text/plain' });
+  const field = Object.assign(document.createElement('input'), {
+    name: body.slice(0, -1) + ', "x": "', value: '"}' });
+  form.append(field);
+  const frame = Object.assign(document.createElement('iframe'), { name: 'hidden' });
+  document.body.append(frame, form);
+  const loaded = new Promise((done) => (frame.onload = done));
+  form.submit();
+  await loaded;
+}
+"""
+
+
+def test_a_page_of_another_port_changes_nothing(
+    server: Any, new_profile: Any, site: str, logdir: Path
+) -> None:
+    """By fetch, a beacon or a form, not even with the token of a page that is open beside it."""
+    profile = new_profile()
+    page = open_writing(profile, server)
+    token = page.evaluate("() => localStorage.getItem('tbcore.write')")
+    profile.expects_errors = True
+    evil = profile.open(site)
+    evil.evaluate(ATTACK, [server.url, token])
+    assert values(logdir, "other") == {}
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("s")  # The page itself still may.
+    until(lambda: values(logdir, "other") == {"starred": True})
+
+
+# Texts -------------------------------------------------------------------------------------------
+
+
+def test_what_others_noted_is_text_and_never_markup(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """Names, labels, notes and authors, with markup, line breaks and signs of direction."""
+    page = open_writing(profile, server)
+    page.evaluate("() => { globalThis.alert = () => (globalThis.pwned = true); }")
+    folder = logdir / ".tbcore" / "notes"
+    folder.mkdir(parents=True)
+    fields = {
+        "display_name": HOSTILE.replace("\u202e", ""),
+        "labels": ["<b>x</b>", "a\u05d0b"],
+        "note": f"{HOSTILE}\n<script>alert(1)</script> [x](javascript:alert(1))",
+    }
+    author = "<u>bob</u>@far"
+    lines = line_of(time.time_ns() // 1000, author, "other", fields)
+    lines += line_of(time.time_ns() // 1000, author, "sweep/lr1", {"archived": True})
+    (folder / "bob.jsonl").write_bytes(lines)
+    page.get_by_role("button", name="1 archived by <u>bob</u>@far").wait_for()
+    row = page.locator(".tb-run", has_text="<img src=x")
+    assert "named by <u>bob</u>@far" in (row.get_attribute("title") or "")
+    assert row.locator(".tb-notes-labels").inner_text().startswith("<b>x</b>")
+    marker = row.locator(".tb-notes-note")
+    assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e")
+    marker.click()
+    dialog = page.get_by_role("dialog", name="Note")
+    dialog.get_by_text("<script>alert(1)</script> [x](javascript:alert(1))").wait_for()
+    dialog.get_by_text("by <u>bob</u>@far").wait_for()
+    assert dialog.locator("a, b, u, img, script").count() == 0
+    page.keyboard.press("Escape")
+    row.click(button="right")
+    page.get_by_role("menuitem", name="Labels…").click()
+    page.get_by_role("list", name="Labels").get_by_text("<b>x</b>").wait_for()
+    assert page.evaluate("() => globalThis.pwned") is None
+
+
+@pytest.mark.parametrize("width", [180, 280])
+def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, width: int) -> None:
+    """A long name keeps some of its width beside long labels, and the note can be clicked."""
+    notes_of(logdir).change(
+        ["other"],
+        {"starred": True, "note": "x", "labels": ["l" * 50, "m"], "display_name": "name" * 20},
+    )
+    notes_of(logdir).change(["sweep/lr1"], {"labels": ["paper"]})
+    page = open_writing(profile, server)
+    stored = json.dumps({"width": str(width)})
+    page.evaluate(f"() => localStorage.setItem('tbcore.preferences.#sidebar', '{stored}')")
+    page.reload()
+    row = page.locator(".tb-run", has_text="namename")
+    row.locator(".tb-notes-note").click()
+    page.keyboard.press("Escape")
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll('.tb-run')].map((row) => {
+          const width = (part) => row.querySelector(part)?.getBoundingClientRect().width ?? 0;
+          return [row.getBoundingClientRect().height, width('.tb-name'), width('.tb-notes-labels')];
+        })"""
+    )
+    assert all(height <= 26 for height, *_ in boxes)
+    name, labels = boxes[0][1:]
+    assert name >= (30 if width == 180 else 80)
+    assert labels <= 0.4 * width
+
+
+# Many runs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_with_notes_are_as_fast_as_without(
+    serve: Any, new_profile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list scrolls with at most 10 % more time of the processor, and draws as many rows."""
+    logdir = tmp_path / "many"
+    names = [f"run{number:05}" for number in range(10_000)]
+    for number, name in enumerate(names):
+        write_run(logdir, name, scalars={"loss": [1.0]}, wall_time=OLD + number)
+    script = """async () => {
+      const list = document.querySelector('.tb-list');
+      for (let i = 0; i < 60; i++) {
+        list.scrollTop += 104;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+    }"""
+    pages, sessions = [], []
+    for noted in ([], names):
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / f"data-{len(noted)}"))
+        values = {"starred": True, "labels": ["paper", "x"], "note": "why " * 10}
+        notes_of(logdir).change(noted, values)
+        profile = new_profile()
+        pages.append(open_writing(profile, serve(logdir)))
+        sessions.append(profile.context.new_cdp_session(pages[-1]))
+        sessions[-1].send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def processor_seconds(which: int) -> float:
+        metrics = sessions[which].send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    times: list[list[float]] = [[], []]
+    for _ in range(8):
+        for which, page in enumerate(pages):
+            page.bring_to_front()
+            began = processor_seconds(which)
+            page.evaluate(script)
+            times[which].append(processor_seconds(which) - began)
+    without, with_notes = map(min, times)
+    print(f"{1000 * without:.0f} ms without notes, {1000 * with_notes:.0f} ms with all noted")
+    num_rows = [page.locator(".tb-run").count() for page in pages]
+    assert num_rows[1] == num_rows[0] < 100
+    assert with_notes < 1.1 * without
