@@ -56,7 +56,7 @@ export function NoteDialog({ store, runs, close }) {
     }}
   >
     ${texts.length > 1 && html`<p class="tb-dim">These runs have different notes. What you save replaces them.</p>`}
-    ${isNew && html`<div role="status"><p>Changed meanwhile; what you save replaces it:</p><${NoteText} text=${saved} /><${Author} record=${found[0]} /></div>`}
+    ${isNew && html`<div role="status"><p>Changed since you opened it; what you save replaces it:</p><${NoteText} text=${saved} /><${Author} record=${found[0]} /></div>`}
     <textarea
       class="tb-input"
       ref=${box}
