@@ -181,7 +181,7 @@
  * @typedef {object} Noted  about one run
  * @property {string} [label]  the name to show for it
  * @property {string} [color]  `#rrggbb`
- * @property {string} [title]  the tooltip of its row, in place of its name
+ * @property {string} [title]  the tooltip of its name in the run list
  *
  * @typedef {(text: string, act: () => unknown, label?: string) => unknown} MenuItem  draws a button
  *   that closes the menu and then acts

@@ -289,6 +289,12 @@ def test_a_changed_name_is_drawn_at_once_without_other_requests(
         if "scalars" in hash:
             page.wait_for_function("() => tb.label('loss').includes('exp/b')")
             page.wait_for_function("() => labelled.titles('loss', 'tbody th').length > 1")
+        if "group" in hash:
+            # Groups are shown a little later: one answer for each of the four cards.
+            page.wait_for_function(
+                "() => performance.getEntriesByType('resource').filter("
+                "({ name }) => name.endsWith('/scalars/bands')).length >= 4"
+            )
         page.evaluate("() => tb.frame()")
         num_requests = len(profile.requested_urls)
         logs[THIRD].display_name = "named now"

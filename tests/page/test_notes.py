@@ -97,7 +97,7 @@ def wait_for_runs(page: Any, *names: str) -> None:
     """Waits until the list has these runs."""
     page.wait_for_function(
         """(names) => JSON.stringify([...document.querySelectorAll('.tb-run')].map(
-          (row) => row.title.split('\\n')[0])) === JSON.stringify(names)""",
+          (row) => row.title)) === JSON.stringify(names)""",
         arg=list(names),
     )
 
@@ -154,7 +154,8 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
     assert focused(page) == "sweep/lr1"
     row = other.locator(".tb-run", has_text="baseline")
     row.wait_for()
-    until(lambda: (row.get_attribute("title") or "").startswith("sweep/lr1\nnamed by "))
+    title = row.locator("label").get_attribute("title") or ""
+    assert title.startswith("sweep/lr1\nnamed by ")
 
     menu(page, "sweep/", "Labels…")
     page.get_by_label("New labels").fill("paper lr-sweep")
@@ -482,7 +483,7 @@ def test_what_others_noted_is_text_and_never_markup(
     (folder / "bob.jsonl").write_bytes(lines)
     page.get_by_role("button", name="1 archived by <u>bob</u>@far").wait_for()
     row = page.locator(".tb-run", has_text="<img src=x")
-    assert "named by <u>bob</u>@far" in (row.get_attribute("title") or "")
+    assert row.locator("label").get_attribute("title") == "other\nnamed by <u>bob</u>@far"
     assert row.locator(".tb-notes-labels").inner_text().startswith("<b>x</b>")
     marker = row.locator(".tb-notes-note")
     assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e")

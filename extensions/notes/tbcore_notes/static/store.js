@@ -1,6 +1,7 @@
 /** The notes that the page has: read from the server when they change, and changed there. */
 
 import { computed, signal } from "@preact/signals-core";
+import { formatName } from "tbcore/format.js";
 import { archivedBy, asksForArchived, changed, merged } from "./records.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
@@ -156,7 +157,7 @@ function namesOf(records) {
     names.set(run, {
       label: name?.value || undefined,
       color: color?.value || undefined,
-      title: name?.value ? `${run}${name.by && `\nnamed by ${name.by}`}` : undefined,
+      title: name?.value ? `${formatName(run)}${name.by && `\nnamed by ${formatName(name.by)}`}` : undefined,
     });
   }
   return names;

@@ -150,7 +150,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
-    title=${noted?.title ?? formatName(name)}
+    title=${formatName(name)}
     aria-level=${depth + 1}
     aria-setsize=${row.numSiblings}
     aria-posinset=${row.position}
@@ -179,7 +179,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             >
               <${Icon} name="chevron" />
             </button>`}
-        <label>
+        <label title=${noted?.title}>
           <input
             ref=${box}
             type="checkbox"
