@@ -8,7 +8,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
-import { parseLists } from "../../lib/text-names.js";
+import { labelOf, parseLists } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
 import { chooseColor, chosenColors } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
@@ -126,7 +126,7 @@ function actionText({ shownRuns, groups }, { run_action: verb }, shownName) {
   const others = (groups.value?.groups ?? shownRuns.value).filter(({ name }) => name !== shownName);
   if (others.length === 0) return verb;
   const what = groups.value ? "other shown group" : "other shown run";
-  return `${verb} with ${others.length === 1 ? formatName(others[0].name) : `the ${plural(others.length, what)}`}`;
+  return `${verb} with ${others.length === 1 ? formatName(labelOf(shownRuns.value, others[0].name)) : `the ${plural(others.length, what)}`}`;
 }
 
 /** Opens a plugin's tab with a run or a group, or with the runs of a folder alone. @param {State} state @param {Plugin} plugin @param {readonly string[]} runs @param {string | null} shownName */
