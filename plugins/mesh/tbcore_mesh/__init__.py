@@ -18,7 +18,7 @@ with SummaryWriter("runs/first") as writer:
     # (batch, n, 3) each; colors and faces may be left out.
     writer.add_mesh("shape", vertices, colors, faces, global_step=step)
 """
-_TENSORFLOW = """# pip install tensorflow
+_TENSORFLOW = """# pip install tensorflow tensorboard
 import tensorflow as tf
 from tensorboard.plugins.mesh import summary_v2
 
