@@ -18,7 +18,7 @@ from tbcore.store.state import is_live
 DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 """A pattern for finite numbers."""
 _NUMBER = re.compile(rf"{DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
-_NAMES_OF_ONE_LIMIT = 50_000
+_NAMES_OF_ONE_LIMIT = 25_000
 """Number of names for which the time limit of expressions is meant; more names have more time."""
 
 HParam = float | str | bool

@@ -168,7 +168,7 @@ def test_other_texts_of_attributes() -> None:
 
 
 def test_expressions_have_more_time_for_more_names() -> None:
-    """Half a second for every 50,000, so that a million runs can be searched."""
+    """Half a second for every 25,000, so that a million runs can be searched."""
     names = [f"sweep/run{number}/seed1" for number in range(120_000)]
     assert sum(names_found("re:run7$ | re:1/seed1$", names)) == 12_000
     # The expressions of a query share its time: the first one must not use up that of the others.
