@@ -92,11 +92,11 @@ function Heads({ table }) {
   };
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useHiddenParts(row, widths.value);
-  // Waits for the values, since figures of groups are wide.
-  const isRead = columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
+  // Waits for the groups and the values, since figures of groups are wide.
+  const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
   const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, average.value]]);
   useEffect(() => {
-    if (isRead && !(state.groupRule.value && !state.groupOf.value)) fitListFor(shown);
+    if (isRead) fitListFor(shown);
   }, [isRead, shown, widths.value]);
   useEffect(() => () => void (state.columnsText.value === "" && fitListFor("")), []);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
