@@ -23,7 +23,7 @@ _LOCAL_TYPES = frozenset(
 
 logger = logging.getLogger(__name__)
 
-_QUIET_MS = 50
+_QUIET_MS = 75
 """Time without a further change after which changes are reported."""
 _MAX_DELAY_MS = 100
 """Maximum time until changes are reported, even if more changes follow."""
