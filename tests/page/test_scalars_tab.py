@@ -374,6 +374,25 @@ def test_smoothing_is_that_of_tensorboard(open_page: Any) -> None:
     )
 
 
+def test_a_number_that_is_being_typed_stays(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """While the page is drawn again because something else has changed."""
+    write_run(tmp_path, "run", scalars={"loss": [0.5, 0.25]})
+    page = profile.open(serve(tmp_path).url, "#scalars&scalars.smooth=0.999")
+    page.get_by_text("1 tag, 1 run", exact=True).wait_for()
+    box = page.get_by_role("spinbutton", name="Smoothing")
+    box.fill("0.5")
+    write_run(tmp_path, "other", scalars={"loss": [0.5, 0.25]})
+    page.get_by_text("1 tag, 2 runs", exact=True).wait_for()
+    assert box.input_value() == "0.5"
+    box.press("Enter")
+    page.wait_for_function("() => location.hash.endsWith('scalars.smooth=0.5')")
+    # A weight that is none is replaced, also if nothing else changes.
+    for text, weight in (("7", "0.99999"), ("9", "0.99999"), ("", "0")):
+        box.fill(text)
+        box.press("Enter")
+        assert box.input_value() == weight
+
+
 def test_long_runs_are_smoothed_over_many_points(serve: Any, profile: Any, tmp_path: Path) -> None:
     """As `smooth` in Python does, over all points. The box takes weights beyond the slider."""
     value = np.random.default_rng(0).normal(size=20_000) + 5

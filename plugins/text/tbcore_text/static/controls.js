@@ -34,7 +34,7 @@ export function Controls({ host, search }) {
       step="1"
       aria-label="Step to compare with"
       value=${base}
-      onChange=${(/** @type {Event} */ event) => options.set(host, "base", Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
+      onInput=${(/** @type {any} */ { currentTarget: { value: typed } }) => typed && options.set(host, "base", Number(typed))}
     />`}
     ${show === "changes" && from === "run" && html`<${BaseRun} host=${host} />`}
     <${Results} host=${host} search=${search} />

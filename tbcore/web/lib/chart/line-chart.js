@@ -6,7 +6,7 @@
  */
 
 import { html } from "htm/preact";
-import { useId } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 import { Lazy } from "../ui/lazy.js";
 import { fromAxis } from "./axes.js";
 import { ChartFrame } from "./chart-frame.js";
@@ -52,7 +52,7 @@ export class LineChart {
   /** Removes the chart from the shared cursor. */
   #leaveCursor = () => {};
   /** @type {import("./pointing.js").Pointing | null} null until it is loaded */ #pointing = null;
-  /** @type {Promise<import("./pointing.js").Pointing | null> | null} null until it is needed; null if it cannot be loaded */ #loading = null;
+  /** @type {Promise<import("./pointing.js").Pointing | undefined> | null} null until it is needed; undefined if it cannot be loaded */ #loading = null;
 
   /**
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
@@ -271,12 +271,7 @@ export class LineChart {
    */
   #point(call, isNeeded = true) {
     if (this.#pointing) return call(this.#pointing);
-    if (isNeeded) {
-      this.#loading ??= this.#loadPointing().catch((error) => {
-        console.warn(error);
-        return null;
-      });
-    }
+    if (isNeeded) this.#loading ??= this.#loadPointing().catch(/** @type {() => undefined} */ (console.warn));
     this.#loading?.then((pointing) => pointing && !this.#frame.isClosed && call(pointing));
   }
 
@@ -352,14 +347,13 @@ export async function averageOf(kind) {
  * @param {(kind: any) => void} [props.onKind]  without it, the kind cannot be chosen
  */
 export function Smoothing({ value, why, onChange, kind, onKind }) {
-  const id = useId();
-  /** @param {Event} event */
-  const onInput = (event) =>
-    onChange(Math.min(MAX_SMOOTHING, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
+  // Only a new value is shown: what is being typed stays when the page is drawn again.
+  const show = useCallback((/** @type {any} */ box) => box && (box.value = value), [value]);
+  const onInput = (/** @type {any} */ { currentTarget: box }) => onChange((box.value = Math.min(MAX_SMOOTHING, Math.max(0, box.value))));
   return html`<div class="tb-smoothing" title=${why}>
-    <span id=${id}>Smoothing</span>
-    <input type="range" min="0" max="0.999" step="0.001" value=${value} aria-labelledby=${id} onInput=${onInput} />
-    <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
+    <span>Smoothing</span>
+    <input type="range" min="0" max="0.999" step="0.001" value=${value} aria-label="Smoothing" onInput=${onInput} />
+    <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" ref=${show} aria-label="Smoothing" onChange=${onInput} />
     ${value > 0 &&
     onKind &&
     html`<select class="tb-input" aria-label="Kind of smoothing" value=${kind} onChange=${(/** @type {any} */ { currentTarget }) => onKind(currentTarget.value)}>
