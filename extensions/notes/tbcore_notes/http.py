@@ -63,7 +63,7 @@ def respond_views(notes: RunNotes, config: Config, request: Request) -> Response
                 return error_response(403, refusal)
             body = json_body(request)
             name, address = string_in(body, "name"), string_in(body, "address")
-            notes.save_view(name, address, is_own=config.host in _LOCAL_HOSTS)
+            notes.save_view(name, address, is_own=_is_own(config))
         else:
             notes.refresh()
         views = {view.name: view for view in notes.views()}
@@ -140,7 +140,7 @@ def _change(
     known = multiplexer.runs()
     for name in set(names).difference(known):
         raise BadRequestError(f"no run {name!r}{close_matches(name, known)}")
-    notes.change(names, values, is_own=config.host in _LOCAL_HOSTS, labels=labels)
+    notes.change(names, values, is_own=_is_own(config), labels=labels)
 
 
 def _files(notes: RunNotes, multiplexer: Multiplexer) -> list[dict[str, Any]]:
@@ -181,6 +181,18 @@ def _opened(logdir: str) -> LazyReader:
         return LazyReader(logdir)
     except OSError as error:
         raise NotesError(one_line(f"{logdir}: {error.strerror or error}")) from None
+
+
+def _is_own(config: Config) -> bool:
+    """Whether what is noted through a server is this user's own, and decides about files.
+
+    It is not if other machines can reach the server, be it through a proxy, whose name
+    `--allowed_host` lets in. `*` without another secret is for the socket of a notebook server,
+    which only this user can open.
+    """
+    has_secret = config.token is not None or config.has_secret_prefix
+    is_private = not config.allowed_hosts or (config.allowed_hosts == ("*",) and not has_secret)
+    return config.host in _LOCAL_HOSTS and is_private
 
 
 def _refusal(request: Request, config: Config, *, with_token: bool) -> str | None:

@@ -314,14 +314,23 @@ def test_a_token_and_a_secret_path_are_checked_before(logdir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "is_own"),
-    [("localhost", True), ("127.0.0.1", True), ("[::1]", True), ("node17", False)],
+    ("config", "is_own"),
+    [
+        ({"host": "localhost"}, True),
+        ({"host": "127.0.0.1"}, True),
+        ({"host": "[::1]"}, True),
+        ({"host": "node17"}, False),
+        ({"host": "localhost", "allowed_hosts": ("logs.example.com",)}, False),
+        ({"host": "localhost", "allowed_hosts": ("*",)}, False),
+        ({"host": "localhost", "allowed_hosts": ("*",), "token": None}, True),
+    ],
 )
 def test_what_other_machines_wrote_is_not_this_users_own(
-    logdir: Path, host: str, is_own: bool
+    logdir: Path, config: dict[str, Any], is_own: bool
 ) -> None:
-    """Only own notes decide which files a command names."""
-    client = served(logdir, token="secret", host=host)
+    """Only own notes decide which files a command names. A name of `--allowed_host` is that of a
+    proxy; with a socket, `*` is for a notebook server."""
+    client = served(logdir, **{"token": "secret", **config})
     headers = SAME | {"authorization": "Bearer secret"}
     answer = change(client, headers, archived=True).json()
     assert answer["runs"]["a"]["archived"]["is_own"] is is_own
