@@ -43,7 +43,8 @@ class Notes(Protocol):
     def archived(self, run: str) -> Any:
         """A pair of the last notes on whether a run is archived: by this user, and by anybody.
 
-        Each is None, or has a `value`, the `time` in microseconds, and `by`, which is a name.
+        Each is None, or has a `value`, the `time` in microseconds, `by`, which is a name, and
+        `directory`, the inode of the run's directory at that time.
         """
 
     def serve(

@@ -295,6 +295,9 @@ def test_what_others_archived_is_folded_away_with_their_names(
     noted_by_bob(logdir, "sweep/lr3", note="seen")
     page.get_by_role("button", name="Note on sweep/lr3").wait_for()
     wait_for_runs(page, "sweep/lr1", "sweep/lr3")
+    # The query finds the same runs: none is in neither list.
+    page.get_by_role("button", name="1 archived", exact=True).click()
+    wait_for_runs(page, "other", "sweep/lr2")
 
 
 def test_a_page_says_so_if_all_runs_are_archived(server: Any, profile: Any, logdir: Path) -> None:

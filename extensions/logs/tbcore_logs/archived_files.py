@@ -4,6 +4,8 @@ Nothing here deletes. A file is named only if all of this is certain:
 
 - The run was archived by this user, on this machine: what is noted in a log directory, which may
   have come from anywhere, is somebody else's. If that is wanted, it counts, too.
+- Its directory is the one that had this name then: another one may have been moved there, and a
+  directory of notes may be that of several machines, each with its own disk at this path.
 - Since then nothing was logged, and in the last 24 hours no file beside it was changed, either.
 - It is a regular file in the run's own directory, which no link leads to from the log directory.
 """
@@ -59,12 +61,16 @@ def archived_files(
             if own is not None and own.value:
                 found.left_out.setdefault(f"{latest.by} has taken them back", []).append(name)
             continue
-        record = own if own is not None and own.value else latest if by_anyone else None
-        if record is None:
-            found.left_out.setdefault(f"archived by {latest.by}, not by you", []).append(name)
+        record = own or (latest if by_anyone else None)
+        if record is None or not record.value:
+            reason = "you have taken them back" if by_anyone else "not by you"
+            found.left_out.setdefault(f"archived by {latest.by}, {reason}", []).append(name)
             continue
         paths = reader.files(name) if name in reader else []
-        files, reason = _files(paths, logdir, name, last_event_times.get(name), record.time / 1e6)
+        inode = own.directory if record is own else None
+        files, reason = _files(
+            paths, logdir, name, last_event_times.get(name), record.time / 1e6, inode
+        )
         if reason:
             found.left_out.setdefault(reason, []).append(name)
             continue
@@ -74,11 +80,16 @@ def archived_files(
 
 
 def _files(
-    paths: Sequence[str], logdir: str, name: str, last_event: float | None, archived_at: float
+    paths: Sequence[str],
+    logdir: str,
+    name: str,
+    last_event: float | None,
+    archived_at: float,
+    inode: int | None,
 ) -> tuple[list[tuple[str, int]], str]:
     """The paths and sizes of those event files of a run, or none and the reason for that.
 
-    Times are in seconds since the epoch.
+    Times are in seconds since the epoch. `inode` is that of the directory; None for any.
     """
     folder = os.path.normpath(os.path.join(logdir, name))
     limit = time.time() - _QUIET_SECONDS
@@ -94,6 +105,8 @@ def _files(
         return [], elsewhere
     found = []
     try:
+        if inode is not None and os.stat(folder).st_ino != inode:
+            return [], "not the directory that was archived: bring them back and archive them again"
         with os.scandir(folder) as entries:
             for entry in entries:
                 status = entry.stat(follow_symlinks=False)

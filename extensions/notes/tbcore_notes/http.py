@@ -109,10 +109,6 @@ def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]
                 field: {"value": r.value, "time": r.time / 1e6, "by": r.by, "is_own": r.is_own}
                 for field, r in records.items()
             }
-            own, last = notes.archived(run)
-            if last is not None and not last.is_own:
-                # What this user has put away stays so for this user.
-                runs[run]["archived"]["own_value"] = None if own is None else own.value
     return {
         "generation": f"{_INSTANCE}-{generation}",
         "is_delta": is_delta,

@@ -120,7 +120,7 @@ class RunNotes:
         store, name = self._place_of(run)
         if store is None:
             return None, None
-        return store.archived.get(name), store.runs.get(name, {}).get("archived")
+        return store.archived.get(name), store.archived_last.get(name)
 
     def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, also if it is gone, its records by field, and the generation in

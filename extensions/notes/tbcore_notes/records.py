@@ -5,6 +5,7 @@ their lines in a file.
     {"t":1795300000000001,"by":"alice@laptop","view":"seeds","set":{"address":"#scalars&group=seeds"}}
 
 A line may set several fields, each of which is a record. `t` is in microseconds since the epoch.
+One that archives a run may have `dir`, the inode of the run's directory.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class Record(NamedTuple):
     """Of the run; of the view if the field is ADDRESS."""
     field: str
     value: Value
+    directory: int = 0
+    """The inode of the run's directory when the run was archived; 0 if it is not known."""
 
 
 def checked(field: str, value: Any) -> Value:
@@ -149,10 +152,13 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def line_of(time: int, by: str, name: str, values: Mapping[str, Value]) -> bytes:
+def line_of(
+    time: int, by: str, name: str, values: Mapping[str, Value], directory: int = 0
+) -> bytes:
     """The line of a file, with its end. The values are checked."""
     what = "view" if ADDRESS in values else "run"
-    return orjson.dumps({"t": time, "by": by, what: name, "set": values}) + b"\n"
+    found = {"t": time, "by": by, what: name, "set": values}
+    return orjson.dumps({**found, "dir": directory} if directory else found) + b"\n"
 
 
 def lines_of(records: Iterable[Record]) -> bytes:
@@ -179,7 +185,10 @@ def records_of(line: bytes, *, is_own: bool, latest: int) -> Iterator[Record]:
     run = found["run"]
     if not (isinstance(run, str) and 0 < len(run) <= MAX_RUN_CHARACTERS and _is_text(run)):
         raise ValueError("run")
+    directory = found.get("dir", 0)
+    if type(directory) is not int:
+        raise ValueError("dir")
     for field, value in values.items():
         if checked(field, value) != value:
             raise ValueError(field)
-        yield Record(time, by, is_own, orjson.dumps(value), run, field, value)
+        yield Record(time, by, is_own, orjson.dumps(value), run, field, value, directory)

@@ -7,7 +7,8 @@
 
 ID is a hash of the path of the log directory. Nothing is written below the log directory but by
 `share`. For each field of a run, and for each view, the last record counts; all processes agree on
-which that is.
+which that is. Whether a run is archived is this user's choice, made in one of the first two: copies
+of others count only where there is none.
 """
 
 from __future__ import annotations
@@ -87,8 +88,6 @@ class Store:
         if is_one and not is_uri(logdir):
             self._directories.append(Directory(os.path.join(self.logdir, *SHARED), is_own=False))
         self._lock = threading.RLock()
-        self._last_time = 0
-        """That of the last record that was written here."""
         self.generation = 0
         """Rises with each change."""
         self.runs: dict[str, dict[str, Record]] = {}
@@ -97,6 +96,10 @@ class Store:
         """Maps names of views to the records that count, also of views that were taken away."""
         self.archived: dict[str, Record] = {}
         """Maps runs to the last of this user's own records about whether they are archived."""
+        self.archived_last: dict[str, Record] = {}
+        """Maps runs to the last of all records about that, which need not be the one in `runs`."""
+        self._decided: set[str] = set()
+        """The runs whose record about that in `runs` is no copy of somebody else's."""
         self.generations: dict[str, int] = {}
         """Maps each of these runs to the generation in which its notes changed last."""
         self.problems: list[str] = []
@@ -109,6 +112,7 @@ class Store:
                 changed, has_other_views = self._read()
             except ChangedFilesError:
                 before, self.runs, self.archived = self.runs, {}, {}
+                self.archived_last, self._decided = {}, set()
                 views, self.views = self.views, {}
                 for directory in self._directories:
                     directory.forget()
@@ -146,14 +150,15 @@ class Store:
                 own = [n for n, each in self.runs.items() if any(r.is_own for r in each.values())]
                 if len({*own, *runs}) > MAX_RUNS:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
-            lines, replaced = [], []
+            new = []
             for run in runs:
                 known = self.runs.get(run, {})
                 if any(labels):
                     valid["labels"] = checked("labels", labels.of(value_of(known, "labels")))
-                lines.append((run, dict(valid)))
-                replaced.append([r.time for field, r in known.items() if field in valid])
-            self._write(lines, replaced, is_own=is_own)
+                for values in _parts(valid):
+                    replaced = [known[field] for field in values if field in known]
+                    new.append((run, values, replaced))
+            self._write(new, is_own=is_own)
 
     def save_view(self, name: Any, address: Any, *, is_own: bool) -> None:
         """Keeps a view, in place of another of that name; with the address "" it is taken away.
@@ -168,25 +173,24 @@ class Store:
             own = sum(1 for view in self.views.values() if view.value and view.is_own)
             if address and not (known and known.value) and own >= MAX_VIEWS:
                 raise NotesError(f"at most {MAX_VIEWS} views can be kept; take one away first")
-            replaced = [known.time] if known else []
-            self._write([(name, {ADDRESS: address})], [replaced], is_own=is_own)
+            self._write([(name, {ADDRESS: address}, [known] if known else [])], is_own=is_own)
 
     def _write(
-        self,
-        values: list[tuple[str, dict[str, Value]]],
-        replaced: list[list[int]],
-        *,
-        is_own: bool,
+        self, new: Iterable[tuple[str, dict[str, Value], Iterable[Record]]], *, is_own: bool
     ) -> None:
-        """Adds a line for each name with its values, which replace those of these times."""
+        """Adds a line for each name with its values, which replace those of some records."""
         directory = self._own if is_own else self._server
         by = author() if is_own else f"{author()} (server)"
         lines = []
-        for (name, valid), times in zip(values, replaced, strict=True):
-            # Later than what it replaces, even if the clock of another machine is ahead.
-            now = time.time_ns() // 1000
-            self._last_time = max(now, self._last_time + 1, *(t + 1 for t in times))
-            lines.append(line_of(self._last_time, by, name, valid))
+        for name, values, replaced in new:
+            # Later than what it replaces, even if the clock of another machine is ahead. But when
+            # a run was archived decides whether files may be deleted, so nobody else's clock, and
+            # no time in a copy, may change that.
+            is_bound = "archived" not in values or name in self._decided
+            times = [record.time + 1 for record in replaced if is_bound]
+            now = max(time.time_ns() // 1000, *times, 0)
+            folder = self._inode(name) if values.get("archived") else 0
+            lines.append(line_of(now, by, name, values, folder))
         try:
             directory.add(b"".join(lines))
         except OSError as error:
@@ -229,6 +233,13 @@ class Store:
             raise NotesError(one_line(f"the notes cannot be shared: {reason}")) from None
         return path, len({record.name for record in own}), sum(1 for v in views if v.value)
 
+    def _inode(self, run: str) -> int:
+        """The inode of a run's directory; 0 if there is none."""
+        try:
+            return os.stat(os.path.join(self.logdir, run), follow_symlinks=False).st_ino
+        except (OSError, ValueError):
+            return 0
+
     def _read(self) -> tuple[set[str], bool]:
         """Adds the new records; returns the runs whose notes have changed, and if views have."""
         changed: set[str] = set()
@@ -248,7 +259,7 @@ class Store:
                 is_new = record.name not in self.runs
                 if is_new and len(self.runs) >= MAX_RUNS and not record.is_own:
                     num_left_out += 1
-                elif self._add(record):
+                elif self._add(record, is_copy=directory not in (self._own, self._server)):
                     changed.add(record.name)
         self.problems = [line for directory in self._directories for line in directory.problems]
         if num_left_out:
@@ -257,18 +268,31 @@ class Store:
             self.problems.append(f"{num_views_left_out} views are left out: there are {MAX_VIEWS}")
         return changed, has_other_views
 
-    def _add(self, record: Record) -> bool:
-        """Whether the record counts: it is later than the one it replaces."""
-        if record.is_own and record.field == "archived":
-            known = self.archived.get(record.name)
-            if known is None or known < record:
-                self.archived[record.name] = record
+    def _add(self, record: Record, *, is_copy: bool) -> bool:
+        """Whether the record counts: it is later than the one it replaces. `is_copy` is whether it
+        is from the log directory."""
         fields = self.runs.setdefault(record.name, {})
         known = fields.get(record.field)
+        if record.field == "archived":
+            for last in (self.archived_last, self.archived)[: 1 + record.is_own]:
+                if record.name not in last or last[record.name] < record:
+                    last[record.name] = record
+            if is_copy and record.name in self._decided:
+                return False
+            if not is_copy and record.name not in self._decided:
+                self._decided.add(record.name)
+                known = None
         if known is not None and known >= record:
             return False
         fields[record.field] = record
         return True
+
+
+def _parts(values: dict[str, Value]) -> list[dict[str, Value]]:
+    """The values of a line each: whether a run is archived has a line, and a time, of its own."""
+    others = {field: value for field, value in values.items() if field != "archived"}
+    archived = {"archived": values["archived"]} if "archived" in values else {}
+    return [part for part in (others, archived) if part]
 
 
 def value_of(records: RunRecords, field: str) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -121,8 +122,10 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
         files = Path(notes_of(logdir)._stores[0][1]._own.path)
         before = int((OLD - DAY) * 1e6)
         [file] = files.iterdir()
-        lines = line_of(before, "a@b", "run", {"archived": True})
-        lines += line_of(before + int(4 * DAY * 1e6), "a@b", "old", {"archived": True})
+        lines = b""
+        for run, at in (("run", before), ("old", before + int(4 * DAY * 1e6))):
+            inode = (logdir / run).stat().st_ino
+            lines += line_of(at, "a@b", run, {"archived": True}, inode)
         file.write_bytes(lines)
         if change == "later file":
             log(logdir, "run", at=OLD - 2 * DAY, filename=path.name)
@@ -148,6 +151,37 @@ def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
     assert "their event files are links): linked" in errors
     for run in ("directory", "up"):
         assert run in errors
+
+
+@pytest.mark.parametrize("change", ["moved", "copied", "above", "made later"])
+def test_another_directory_of_that_name_is_left_out(logdir: Path, change: str) -> None:
+    """Although all that is in it is older than the note: the note was about another one."""
+    log(logdir, "sweep/a")
+    log(logdir, "good/a")
+    archive(logdir, "sweep/a", *(["gone"] if change == "made later" else []))
+    name = "sweep/a"
+    if change == "moved":
+        shutil.rmtree(logdir / "sweep/a")
+        (logdir / "good/a").rename(logdir / "sweep/a")
+    elif change == "copied":
+        (logdir / "sweep/a").rename(logdir / "before")
+        shutil.copytree(logdir / "good/a", logdir / "sweep/a")
+    elif change == "above":
+        (logdir / "sweep").rename(logdir / "before")
+        (logdir / "good").rename(logdir / "sweep")
+    else:
+        name = "gone"
+        shutil.rmtree(logdir / "sweep")
+        (logdir / "good/a").rename(logdir / "gone")
+    result = piped("ls", logdir, "--where", "is:archived", "--files", "-0")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert (
+        f"(not the directory that was archived: bring them back and archive them again): {name}"
+        in result.stderr
+    )
+    notes_of(logdir).change([name], {"archived": False})
+    archive(logdir, name)
+    assert len(listed(logdir)[0]) == 1
 
 
 def test_a_log_directory_that_is_a_link_itself_is_the_users_choice(
@@ -226,9 +260,21 @@ def test_what_somebody_took_back_is_left_out(logdir: Path) -> None:
     folder.mkdir(parents=True)
     line = line_of(time.time_ns() // 1000 + 1, "bob@far", "a", {"archived": False})
     (folder / "bob.jsonl").write_bytes(line)
-    result = piped("ls", logdir, "--files", "-0")
+    found, errors = listed(logdir)
+    assert found == set()
+    assert "left out (bob@far has taken them back): a" in errors
+
+
+def test_what_this_user_took_back_is_left_out_even_by_anyone(logdir: Path) -> None:
+    """And it is not archived for a query, as in the page, whatever others note."""
+    log(logdir, "a")
+    archive(logdir, "a")
+    notes_of(logdir).change(["a"], {"archived": False})
+    hostile(logdir, "a", by="bob@far")
+    assert piped("ls", logdir, "--where", "is:archived").returncode == 1
+    result = piped("ls", logdir, "--files", "-0", "--by", "anyone")
     assert (result.returncode, result.stdout) == (1, "")
-    assert "left out (bob@far has taken them back): a" in result.stderr
+    assert "(archived by bob@far, you have taken them back): a" in result.stderr
 
 
 # -- forms and errors ------------------------------------------------------------------------------

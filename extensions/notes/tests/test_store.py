@@ -140,11 +140,18 @@ def test_properties_of_reading(
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     expected: dict[tuple[str, str], Record] = {}
+    last: dict[str, Record] = {}
     contents = [b""] * 4
     for number, at, by, run, (field, value) in written:
         contents[number] += line_of(at, by, run, {field: value})
         found = record_of(at, by, run, field, value, is_own=number < 2)
-        expected[run, field] = max(found, expected.get((run, field), found))
+        if field == "archived":
+            last[run] = max(found, last.get(run, found))
+            # Of this user's and others', those of this user count.
+            known = expected.get((run, field), found)
+            expected[run, field] = max(found, known, key=lambda r: (r.is_own, r))
+        else:
+            expected[run, field] = max(found, expected.get((run, field), found))
     paths = [folders[number // 2] / f"{number}.jsonl" for number in range(4)]
     for cut in sorted(cuts):
         for path, content in zip(paths, contents, strict=True):
@@ -161,6 +168,7 @@ def test_properties_of_reading(
         own = [r for (_, field), r in expected.items() if field == "archived" and r.is_own]
         assert set(own) <= set(reader.archived.values())
         assert all(record.is_own for record in reader.archived.values())
+        assert reader.archived_last == last
         assert reader.problems == []
 
 
@@ -436,6 +444,48 @@ def test_a_shared_copy_is_read_by_others_and_is_never_this_users_own(
     assert len(list(Path(path).parent.iterdir())) == 2
     mine.share()
     assert value_of(opened(logdir).runs["a"], "note") == "theirs"
+
+
+def test_whether_a_run_is_archived_is_not_decided_by_copies(logdir: Path) -> None:
+    """What was put away or brought back here stays so, whatever others share, before or later."""
+    folder = Path(logdir, *store.SHARED)
+    folder.mkdir(parents=True)
+
+    def bob(at: int, run: str, value: bool) -> None:
+        with (folder / "bob.jsonl").open("ab") as file:
+            file.write(line_of(at, "bob@far", run, {"archived": value}))
+
+    ahead = time.time_ns() // 1000 + 3_600_000_000
+    for run in ("mine", "back", "theirs", "server"):
+        bob(ahead, run, run != "mine")
+    found = opened(logdir)
+    found.change(["mine"], {"archived": True}, is_own=True)
+    found.change(["back"], {"archived": False}, is_own=True)
+    # Of this user's own and that of others through this user's server, the last one counts.
+    found.change(["server"], {"archived": True}, is_own=True)
+    found.change(["server"], {"archived": False}, is_own=False)
+    bob(ahead + 1, "back", True)
+    expected = {"mine": True, "back": False, "theirs": True, "server": False}
+    found.refresh()
+    for reader in (found, opened(logdir)):
+        assert {r: f["archived"].value for r, f in reader.runs.items()} == expected
+        assert {r: f.value for r, f in reader.archived_last.items()} == {
+            "mine": False, "back": True, "theirs": True, "server": True,
+        }  # fmt: skip
+
+
+def test_a_clock_that_is_ahead_does_not_date_when_a_run_was_archived(logdir: Path) -> None:
+    """That decides which files a command names; so no copy may move it."""
+    folder = Path(logdir, *store.SHARED)
+    folder.mkdir(parents=True)
+    ahead = time.time_ns() // 1000 + 80_000_000_000
+    fields = {"archived": True, "starred": False, "note": "x"}
+    (folder / "bob.jsonl").write_bytes(line_of(ahead, "bob@far", "a", fields))
+    found = opened(logdir)
+    found.change(["a"], {"starred": True}, is_own=True)
+    found.change(["a"], {"note": "y", "archived": True}, is_own=True)
+    assert found.archived["a"].time < time.time_ns() // 1000
+    assert values(found)["a"] == {"archived": True, "starred": True, "note": "y"}
 
 
 def test_nothing_is_shared_through_a_link(logdir: Path, tmp_path: Path) -> None:

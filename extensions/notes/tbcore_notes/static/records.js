@@ -6,7 +6,6 @@
  * @property {number} time  in seconds since the epoch
  * @property {string} by  such as `alice@laptop`
  * @property {boolean} is_own  whether the user of the server wrote it
- * @property {boolean | null} [own_value]  of `archived`: what the user of the server wrote before
  *
  * @typedef {"starred" | "archived" | "labels" | "note" | "display_name" | "color"} Field
  * @typedef {Readonly<Partial<Record<Field, NoteRecord>>>} Fields  the records of a run
@@ -53,14 +52,12 @@ export function labelsOf({ labels } = NONE) {
 }
 
 /**
- * Who archived a run: "" if this user did, null if it is not archived. What this user has archived, or
- * has brought back, stays so whatever others do.
+ * Who archived a run: "" if the user of the server did, null if it is not archived.
  * @param {Fields} [fields]
  */
 export function archivedBy({ archived } = NONE) {
-  if (!archived) return null;
-  const own = archived.is_own ? archived.value : archived.own_value ?? null;
-  return own ?? archived.value ? (own === null ? archived.by : "") : null;
+  if (!archived?.value) return null;
+  return archived.is_own ? "" : archived.by;
 }
 
 /** Whether a query is about archived runs, which the list shows then. @param {string} query */
