@@ -4,7 +4,8 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "tbcore/format.js";
 import { open } from "./actions.js";
-import { Author, NoteText } from "./texts.js";
+import { NoteText } from "./markdown.js";
+import { Author } from "./texts.js";
 
 /** The longest note that the server takes, in characters. */
 const MAX_CHARACTERS = 10_000;

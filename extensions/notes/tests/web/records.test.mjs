@@ -1,4 +1,4 @@
-// What the notes on runs say, queries for archived runs, texts, and the command that deletes files.
+// What the notes on runs say, queries for archived runs, and the command that deletes files.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -6,7 +6,6 @@ import { test } from "node:test";
 import { withArchived } from "../../tbcore_notes/static/archived-query.js";
 import { archivedBy, asksForArchived, changed, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
 import { deletingLine, quoted } from "../../tbcore_notes/static/shell-line.js";
-import { partsOf } from "../../tbcore_notes/static/texts.js";
 
 /** @param {unknown} value @param {Partial<import("../../tbcore_notes/static/records.js").NoteRecord>} [more] */
 const record = (value, more) => ({ value, time: 1, by: "me@here", is_own: true, ...more });
@@ -69,20 +68,6 @@ test("labels complete queries, those of most runs first; nothing does without no
   const records = new Map([["a", { labels: record(["x"]) }], ["b", { labels: record(["y", "x"]) }]]);
   assert.deepEqual(wordsOf(records).map(([text]) => text), ["is:starred", "is:archived", "note:", "#x", "#y"]);
   assert.deepEqual(wordsOf(new Map()), []);
-});
-
-test("addresses in a note are links, and nothing else is", () => {
-  const links = (/** @type {string} */ text) => partsOf(text).flatMap(({ text: part, isLink }) => (isLink ? part : []));
-  const table = /** @type {const} */ ([
-    ["see https://a.example/x?y=1&z#q, and (http://b.example).", ["https://a.example/x?y=1&z#q", "http://b.example"]],
-    ["javascript:alert(1) data:text/html,x file:///etc", []],
-    ['<a href="https://a.example/">x</a>', ["https://a.example/"]],
-    ["", []],
-  ]);
-  for (const [text, found] of table) {
-    assert.deepEqual(links(text), found, text);
-    assert.equal(partsOf(text).map((part) => part.text).join(""), text);
-  }
 });
 
 test("the directory of the command is one word for the shell", () => {
