@@ -197,7 +197,8 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
 def test_a_note_that_is_not_saved_is_kept_as_a_draft(
     server: Any, profile: Any, logdir: Path
 ) -> None:
-    """After Escape; a line offers to go on, and to discard it."""
+    """After Escape; a line offers to go on, and to discard it. After a reload, the note has it, and
+    what somebody else has written since."""
     page = open_writing(profile, server)
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("n")
@@ -207,6 +208,15 @@ def test_a_note_that_is_not_saved_is_kept_as_a_draft(
     page.get_by_text("The note on other is not saved.").wait_for()
     page.get_by_role("button", name="Go on writing").click()
     until(lambda: box.input_value() == "half a thought")
+    page.reload()
+    page.locator(".tb-notes-star").first.wait_for(state="attached")
+    noted_by_bob(logdir, "other", note="# Seen\nby *bob*")
+    page.get_by_role("button", name="Note on other").click()
+    until(lambda: box.input_value() == "half a thought")
+    page.get_by_text("A draft, which is not saved yet.").wait_for()
+    page.get_by_text("What you save replaces this note:").wait_for()
+    page.get_by_role("heading", name="Seen").wait_for()
+    assert page.locator(".tb-notes-text em").inner_text() == "bob"
     box.press("Control+Enter")
     until(lambda: values(logdir, "other").get("note") == "half a thought")
     page.get_by_text("is not saved").wait_for(state="hidden")

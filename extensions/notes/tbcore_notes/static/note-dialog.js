@@ -10,44 +10,76 @@ import { Author } from "./texts.js";
 /** The longest note that the server takes, in characters. */
 const MAX_CHARACTERS = 10_000;
 
+/**
+ * The draft of a text, which this tab of the browser keeps until it is closed.
+ * @param {string} key  what it is about
+ */
+function draftOf(key) {
+  const name = `tbcore.draft.${key}`;
+  return {
+    read: () => {
+      try {
+        return sessionStorage.getItem(name);
+      } catch {
+        return null;
+      }
+    },
+    /** @param {string | null} text  null for none */
+    keep: (text) => {
+      try {
+        if (text === null) sessionStorage.removeItem(name);
+        else sessionStorage.setItem(name, text);
+      } catch {
+        // Blocked or full: it is kept until the window closes.
+      }
+    },
+  };
+}
+
 /** @param {import("./dialogs.js").DialogProps} props */
 export function NoteDialog({ store, runs, close }) {
-  const key = runs.join("\n");
+  const [kept] = useState(() => draftOf([store.page.logdir(), ...runs].join("\n")));
   const found = runs.map((run) => store.records.value.get(run)?.note);
   const texts = [...new Set(found.map((record) => record?.value ?? ""))];
   const saved = texts.length === 1 ? texts[0] : "";
-  const [opened] = useState(found[0]);
+  const [opened, setOpened] = useState(found[0]);
   const canWrite = store.refusal.value === null;
-  const draft = store.drafts.get(key);
+  const [draft] = useState(kept.read);
   const [text, setText] = useState(draft ?? saved);
-  const [isEdited, setEdited] = useState(canWrite && (saved === "" || draft !== undefined));
+  const [isEdited, setEdited] = useState(canWrite && (saved === "" || draft !== null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
   /** What is typed, until it is saved. */
-  const typed = useRef(/** @type {string | null} */ (draft ?? null));
+  const typed = useRef(draft);
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
 
   useEffect(() => {
     if (isEdited) box.current?.focus();
   }, [isEdited]);
   useEffect(() => () => {
-    if (typed.current === null) return void store.drafts.delete(key);
-    store.drafts.set(key, typed.current);
-    const discard = () => void store.drafts.delete(key);
+    if (typed.current === null) return;
     const what = runs.length === 1 ? formatName(runs[0]) : plural(runs.length, "run");
-    store.notice.value = { text: `The note on ${what} is not saved.`, actions: [["Go on writing", () => open(store, runs, "note")], ["Discard", discard]] };
+    store.notice.value = { text: `The note on ${what} is not saved.`, actions: [["Go on writing", () => open(store, runs, "note")], ["Discard", () => kept.keep(null)]] };
   }, []);
 
   const save = async () => {
     const refused = text.trim() === saved && texts.length === 1 ? null : await store.send({ runs, set: { note: text } });
     setError(refused);
     if (refused !== null) return;
-    typed.current = null;
+    keep(null);
     close();
+  };
+  /** @param {string | null} next */
+  const keep = (next) => kept.keep((typed.current = next));
+  const onChange = () => {
+    // Somebody may have changed it while it was read.
+    setOpened(found[0]);
+    setText(saved);
+    setEdited(true);
   };
   if (!isEdited) {
     return html`<${NoteText} text=${saved} />
       <${Author} record=${found[0]} />
-      ${canWrite && html`<footer><button type="button" class="tb-button primary" autofocus onClick=${() => setEdited(true)}>Change</button></footer>`}`;
+      ${canWrite && html`<footer><button type="button" class="tb-button primary" autofocus onClick=${onChange}>Change</button></footer>`}`;
   }
   const isNew = runs.length === 1 && found[0]?.time !== opened?.time && found[0]?.by !== "";
   return html`<form
@@ -57,7 +89,9 @@ export function NoteDialog({ store, runs, close }) {
     }}
   >
     ${texts.length > 1 && html`<p class="tb-dim">These runs have different notes. What you save replaces them.</p>`}
-    ${isNew && html`<div role="status"><p>Changed since you opened it; what you save replaces it:</p><${NoteText} text=${saved} /><${Author} record=${found[0]} /></div>`}
+    ${draft !== null && html`<p class="tb-dim">A draft, which is not saved yet.</p>`}
+    ${(isNew || (draft !== null && saved !== "")) &&
+    html`<div role="status"><p>${isNew ? "Changed since you opened it; what you save replaces it:" : "What you save replaces this note:"}</p><${NoteText} text=${saved} /><${Author} record=${found[0]} /></div>`}
     <textarea
       class="tb-input"
       ref=${box}
@@ -68,7 +102,7 @@ export function NoteDialog({ store, runs, close }) {
       value=${text}
       onInput=${(/** @type {Event} */ event) => {
         const { value } = /** @type {HTMLTextAreaElement} */ (event.currentTarget);
-        typed.current = value === saved ? null : value;
+        keep(value === saved ? null : value);
         setText(value);
       }}
       onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
@@ -77,13 +111,12 @@ export function NoteDialog({ store, runs, close }) {
         save();
       }}
     ></textarea>
-    ${draft !== undefined && html`<p class="tb-dim">A draft, which is not saved yet.</p>`}
-    ${!isNew && runs.length === 1 && html`<${Author} record=${found[0]} />`}
+    ${!isNew && draft === null && runs.length === 1 && html`<${Author} record=${found[0]} />`}
     ${error && html`<p class="tb-notes-error" role="alert">${error}</p>`}
     <footer>
       <button type="submit" class="tb-button primary" title="Ctrl+Enter">Save</button>
       <button type="button" class="tb-button" onClick=${() => {
-        typed.current = null;
+        keep(null);
         close();
       }}>Discard</button>
     </footer>

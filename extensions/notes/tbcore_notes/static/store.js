@@ -30,8 +30,6 @@ export class Store {
   refusal = signal("");
   /** @type {import("@preact/signals-core").Signal<Notice | null>} */
   notice = signal(null);
-  /** Texts that were typed and not saved, by what they are about. @type {Map<string, string>} */
-  drafts = new Map();
   /** The archived runs, with who archived them; see `archivedBy`. @type {ReadonlySignal<ReadonlyMap<string, string>>} */
   archived;
   /** Whether the list shows archived runs. @type {ReadonlySignal<boolean>} */
