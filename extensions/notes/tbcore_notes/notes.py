@@ -128,8 +128,8 @@ class RunNotes:
         self._read_once()
         for prefix, store in self._stores:
             others = self.generation - store.generation
-            for run, records in list(store.runs.items()):
-                yield prefix + run, records, store.generations.get(run, 0) + others
+            for run, records, generation in store.all():
+                yield prefix + run, records, generation + others
 
     def change(
         self,

@@ -127,6 +127,11 @@ class Store:
                 self.generation += 1
                 self.generations.update(dict.fromkeys(changed, self.generation))
 
+    def all(self) -> list[tuple[str, RunRecords, int]]:
+        """Each run with notes, its records by field, and the generation in which they changed."""
+        with self._lock:  # Not in the middle of reading everything again.
+            return [(n, each, self.generations.get(n, 0)) for n, each in self.runs.items()]
+
     def change(
         self,
         runs: Iterable[str],
@@ -147,8 +152,13 @@ class Store:
         with self._lock:
             self.refresh()
             if len(self.runs) + len(runs) > MAX_RUNS:
-                own = [n for n, each in self.runs.items() if any(r.is_own for r in each.values())]
-                if len({*own, *runs}) > MAX_RUNS:
+                # For a run of this user's own, those of others are left out.
+                kept = [
+                    name
+                    for name, each in self.runs.items()
+                    if not is_own or any(record.is_own for record in each.values())
+                ]
+                if len({*kept, *runs}) > MAX_RUNS:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
             new = []
             for run in runs:
@@ -171,8 +181,12 @@ class Store:
             self.refresh()
             known = self.views.get(name)
             own = sum(1 for view in self.views.values() if view.value and view.is_own)
-            if address and not (known and known.value) and own >= MAX_VIEWS:
-                raise NotesError(f"at most {MAX_VIEWS} views can be kept; take one away first")
+            is_full = own >= MAX_VIEWS and not (known and known.value)
+            if not is_own:  # `_read` would leave it out.
+                is_full = len(self.views) >= MAX_VIEWS and known is None
+            if address and is_full:
+                way_out = "; take one away first" if is_own else ""
+                raise NotesError(f"at most {MAX_VIEWS} views can be kept{way_out}")
             self._write([(name, {ADDRESS: address}, [known] if known else [])], is_own=is_own)
 
     def _write(
@@ -271,7 +285,7 @@ class Store:
     def _add(self, record: Record, *, is_copy: bool) -> bool:
         """Whether the record counts: it is later than the one it replaces. `is_copy` is whether it
         is from the log directory."""
-        fields = self.runs.setdefault(record.name, {})
+        fields = self.runs.get(record.name, {})
         known = fields.get(record.field)
         if record.field == "archived":
             for last in (self.archived_last, self.archived)[: 1 + record.is_own]:
@@ -284,7 +298,8 @@ class Store:
                 known = None
         if known is not None and known >= record:
             return False
-        fields[record.field] = record
+        # A new object, since other threads may be reading the one before.
+        self.runs[record.name] = {**fields, record.field: record}
         return True
 
 

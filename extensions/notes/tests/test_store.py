@@ -415,6 +415,48 @@ def test_a_file_that_is_replaced_is_read_again(logdir: Path) -> None:
     assert values(found) == {"own": {"starred": True}}
 
 
+def test_a_run_above_the_limit_is_refused_and_never_lost(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others note through a server is left out from the limit on, so it is not confirmed."""
+    monkeypatch.setattr(store, "MAX_RUNS", 2)
+    found = opened(logdir)
+    found.change(["a", "b"], {"starred": True}, is_own=False)
+    with pytest.raises(NotesError, match="at most 2 runs"):
+        found.change(["c"], {"starred": True}, is_own=False)
+    found.change(["mine"], {"starred": True}, is_own=True)
+    assert found.runs.keys() == {"a", "b", "mine"}
+
+
+def test_nobody_sees_a_part_of_what_is_read_again(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that asks while all files are read again gets all notes, or those before."""
+    found = opened(logdir)
+    found.change(["gone"], {"starred": True}, is_own=True)
+    own_files(logdir)[0].unlink()
+    opened(logdir).change(["a"], {"starred": True}, is_own=True)
+    opened(logdir).change(["b"], {"starred": True}, is_own=True)
+    is_reading, goes_on = threading.Event(), threading.Event()
+    forget = files.Directory.forget
+
+    def slow(directory: files.Directory) -> None:
+        is_reading.set()
+        assert goes_on.wait(10)
+        forget(directory)
+
+    monkeypatch.setattr(files.Directory, "forget", slow)
+    thread = threading.Thread(target=found.refresh)
+    thread.start()
+    assert is_reading.wait(10)
+    threading.Timer(0.2, goes_on.set).start()
+    assert {run for run, *_ in found.all()} == {"a", "b"}
+    thread.join()
+    records = found.runs["a"]
+    found.change(["a"], {"note": "x"}, is_own=True)
+    assert records.keys() == {"starred"}  # A thread that goes through it is not disturbed.
+
+
 # -- what others wrote -----------------------------------------------------------------------------
 
 

@@ -132,6 +132,22 @@ def test_views_have_a_limit_of_number(logdir: Path, monkeypatch: pytest.MonkeyPa
     found.save_view("one more", ADDRESS, is_own=True)
 
 
+def test_a_view_above_the_limit_is_refused_and_never_lost(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others save through a server is left out from the limit on, so it is not confirmed."""
+    monkeypatch.setattr(store, "MAX_VIEWS", 2)
+    found = opened(logdir)
+    for name in ("a", "b"):
+        found.save_view(name, ADDRESS, is_own=False)
+    with pytest.raises(NotesError, match=r"at most 2 views can be kept$"):
+        found.save_view("c", ADDRESS, is_own=False)
+    found.save_view("a", "#text", is_own=False)
+    assert found.views["a"].value == "#text"
+    found.save_view("mine", ADDRESS, is_own=True)
+    assert found.views["mine"].value == ADDRESS
+
+
 def test_views_are_shared_with_the_notes(
     logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
