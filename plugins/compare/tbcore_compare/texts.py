@@ -50,9 +50,9 @@ def compared(
     """How the last text of each run differs from that of the base; all of it, without a base.
 
     Each has the name of its `run`, `step`, whether it is the `same`, whether only the beginning
-    `is_cut`, and `lines` with the number of further lines, `num_more`; or it has an `error` in
-    words instead. A line is a pair of "same", "removed" or "added" and the line, or of "gap" and a
-    number of equal lines.
+    `is_cut`, the numbers of all lines that were `removed` and `added`, and `lines` with the number
+    of further lines, `num_more`; or it has an `error` in words instead. A line is a pair of "same",
+    "removed" or "added" and the line, or of "gap" and a number of equal lines.
     """
     before = None if base is None else _try_last(multiplexer, base, tag)
     return [
@@ -80,13 +80,15 @@ def _difference(
     if isinstance(before, str):
         return {"error": f"the baseline's text cannot be read: {before}"}
     same = before is not None and before.content == after.content
-    lines: list[tuple[str, str | int]] = []
-    if not same:
-        lines = shortened(changed_lines(before.content if before else "", after.content))
+    all_lines = [] if same else changed_lines(before.content if before else "", after.content)
+    kinds = [kind for kind, _ in all_lines]
+    lines = shortened(all_lines)
     return {
         "step": after.step,
         "same": same,
         "is_cut": after.is_cut or (before is not None and before.is_cut),
+        "removed": kinds.count("removed"),
+        "added": kinds.count("added"),
         "lines": lines[:MAX_LINES],
         "num_more": max(0, len(lines) - MAX_LINES),
     }

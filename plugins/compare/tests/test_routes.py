@@ -208,6 +208,7 @@ def test_texts_differ_by_line(tbcore_logdir: Path, make_api: Callable[[], Api]) 
     assert b["lines"] == [
         ["removed", "lr: 1"], ["added", "lr: 2"], ["same", "seed: 0"], ["same", "name: a"],
     ]  # fmt: skip
+    assert (b["removed"], b["added"]) == (1, 1)
     assert rows["lines"][-1] == ["removed", "name: a"]
     assert "gone" in gone["error"]
     (as_json,) = api.texts("j", "a", "b")
@@ -216,6 +217,17 @@ def test_texts_differ_by_line(tbcore_logdir: Path, make_api: Callable[[], Api]) 
     assert whole["lines"] == [["added", line] for line in new.split("\n")]
     (unknown,) = api.texts("c", "gone", "b")
     assert unknown["error"].startswith("the baseline's text cannot be read: ")
+
+
+def test_the_counts_of_a_long_text_are_of_all_its_lines(
+    tbcore_logdir: Path, make_api: Callable[[], Api]
+) -> None:
+    """Also of those that are not shown."""
+    write_run(tbcore_logdir, "a", texts={"c": ["\n".join(f"old {n}" for n in range(1500))]})
+    write_run(tbcore_logdir, "b", texts={"c": ["\n".join(f"new {n}" for n in range(700))]})
+    (found,) = make_api().texts("c", "a", "b")
+    assert (found["removed"], found["added"]) == (1500, 700)
+    assert (len(found["lines"]), found["num_more"]) == (1000, 1200)
 
 
 def test_curves_say_how_many_points_they_have(

@@ -17,6 +17,8 @@ import { useNear } from "tbcore/ui.js";
  * @property {number} step
  * @property {boolean} same
  * @property {boolean} is_cut
+ * @property {number} removed
+ * @property {number} added
  * @property {["same" | "removed" | "added" | "gap", string | number][]} lines
  * @property {number} num_more
  *
@@ -91,12 +93,11 @@ function Part({ members, difference }) {
 function describe(difference) {
   if (difference === undefined) return "Loading …";
   if (difference === null) return "Not logged.";
-  const { same, lines, is_cut, step } = difference;
+  const { same, lines, is_cut, step, removed, added } = difference;
   const cut = is_cut ? " Only the beginning is compared." : "";
   if (same) return `The same as the baseline.${cut}`;
   if (lines.length === 0) return `The same values as the baseline, written differently.${cut}`;
-  const numOf = (/** @type {string} */ wanted) => lines.filter(([kind]) => kind === wanted).length;
-  return `Step ${formatStep(step)}: ${plural(numOf("removed"), "line")} less, ${plural(numOf("added"), "line")} more.${cut}`;
+  return `Step ${formatStep(step)}: ${plural(removed, "line")} less, ${plural(added, "line")} more.${cut}`;
 }
 
 const ELEMENTS = { same: "span", removed: "del", added: "ins" };
