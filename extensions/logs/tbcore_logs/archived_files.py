@@ -8,6 +8,7 @@ Nothing here deletes. A file is named only if all of this is certain:
   directory of notes may be that of several machines, each with its own disk at this path.
 - Since then nothing was logged, and in the last 24 hours no file beside it was changed, either.
 - It is a regular file in the run's own directory, which no link leads to from the log directory.
+- It begins as event files do: others may have a name like theirs, such as `tfevents.tar.gz`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 _QUIET_SECONDS = 86400
+_FIRST_BYTES = 64
+"""Number of bytes that the first record of an event file fits into."""
+_VERSION = b"brain.Event:"
+"""What this record has: all writers begin with the version of the format."""
 
 
 class FilesOfRuns(Protocol):
@@ -116,8 +121,14 @@ def _files(
             status = os.lstat(path)
             if not status.st_mtime <= archived_at:
                 return [], "written to after they were archived"
-            if stat.S_ISREG(status.st_mode):
+            if stat.S_ISREG(status.st_mode) and (not status.st_size or _has_events(path)):
                 found.append((path, status.st_size))
     except OSError as error:
         return [], error.strerror or str(error)
-    return found, "" if found else "their event files are links"
+    return found, "" if found else "their files are links, or no event files"
+
+
+def _has_events(path: str) -> bool:
+    """Whether a regular file begins as an event file does. Raises OSError."""
+    with open(path, "rb") as file:
+        return _VERSION in file.read(_FIRST_BYTES)

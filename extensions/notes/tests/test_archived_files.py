@@ -135,6 +135,23 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
     assert errors == f"tbcore: warning: 1 run left out ({reason}): run\n"
 
 
+def test_a_file_that_only_has_such_a_name_stays(logdir: Path) -> None:
+    """A backup of event files, for example. An empty file has nothing to lose."""
+    real = log(logdir, "run")
+    empty = logdir / "run" / "events.out.tfevents.empty"
+    empty.touch()
+    others = [logdir / "run" / "tfevents.tar.gz", logdir / "other" / "events.out.tfevents.csv"]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"step,value\n" * 20)
+    for path in (empty, *others):
+        os.utime(path, (OLD, OLD))
+    archive(logdir, "run", "other")
+    found, errors = listed(logdir)
+    assert found == {real, empty}
+    assert "(their files are links, or no event files): other" in errors
+
+
 def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
     """Neither files that are links, nor files in directories that a link leads to."""
     outside = log(tmp_path / "outside", "x")
@@ -148,7 +165,7 @@ def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
     archive(logdir, "mixed", "linked", "directory", "up")
     found, errors = listed(logdir)
     assert found == {real}
-    assert "their event files are links): linked" in errors
+    assert "their files are links, or no event files): linked" in errors
     for run in ("directory", "up"):
         assert run in errors
 
