@@ -38,7 +38,7 @@ class Notes(Protocol):
         """What is said about a tag for all runs whose writers have not described it; or ""."""
 
     def change(self, runs: Sequence[str], values: Mapping[str, Any]) -> object:
-        """Notes such values about runs. Raises TbcoreError; then none of them counts."""
+        """Notes such values about runs. Raises TbcoreError if they cannot be kept."""
 
     def archived(self, run: str) -> Any:
         """A pair of the last notes on whether a run is archived: by this user, and by anybody.

@@ -143,7 +143,7 @@ class Store:
         """Notes these values of fields about runs. They are on the disk when this returns.
 
         `labels` changes the labels that each run has. Raises BadRequestError for values that are
-        not valid, and NotesError if they cannot be kept; then none of them counts.
+        not valid, and then none of them counts; and NotesError if they cannot be kept.
         """
         valid = {field: checked(field, value) for field, value in values.items()}
         runs = list(dict.fromkeys(runs))

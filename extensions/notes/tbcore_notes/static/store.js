@@ -137,8 +137,8 @@ export class Store {
   }
 }
 
-/** The secret of the address that the server printed; the page stores it when it opens the address. */
-function storedToken() {
+/** The secret of the address that the server printed; the page stores it when it opens the address. "" if it has none. */
+export function storedToken() {
   try {
     return localStorage.getItem(TOKEN_KEY) ?? "";
   } catch {

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { formatDuration, formatTime } from "tbcore/format.js";
 import { IconButton, copy } from "tbcore/ui.js";
 import { wantDefaults } from "./defaults.js";
+import { storedToken } from "./store.js";
 import { viewOf } from "./views.js";
 
 /** @import { NotesPage } from "tbcore/host.js" */
@@ -14,13 +15,6 @@ import { viewOf } from "./views.js";
  * @typedef {{ views: View[], read_only: string | null, needs_token: boolean, has_defaults: boolean, problems: string[] }} Views  the response of data/views
  * @typedef {{ text: string, action?: string, act?: () => unknown }} Message  a line with at most one button
  */
-
-await new Promise((done) => {
-  const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("views.css", import.meta.url).href });
-  link.addEventListener("load", done);
-  link.addEventListener("error", done);
-  document.head.append(link);
-});
 
 /** The list, and a form that saves a view. @param {{ page: NotesPage }} props */
 export function ViewsMenu({ page }) {
@@ -140,13 +134,4 @@ export function ViewsMenu({ page }) {
 function ageOf({ time }) {
   const seconds = Date.now() / 1000 - time;
   return seconds < 60 ? "just now" : `${formatDuration(seconds)} ago`;
-}
-
-/** The secret for changing notes, which the page has taken from its address; "" if it has none. */
-function storedToken() {
-  try {
-    return localStorage.getItem("tbcore.write") ?? "";
-  } catch {
-    return "";
-  }
 }

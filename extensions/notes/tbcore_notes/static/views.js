@@ -10,7 +10,7 @@ import { Lazy, Menu } from "tbcore/ui.js";
 export function viewsBar(page) {
   const chip = signal(/** @type {Readable<unknown> | null} */ (null));
   if (page.generation.value > 0) import("./defaults.js").then(async ({ showDefaults }) => void (chip.value = await showDefaults(page))).catch(console.warn);
-  const load = () => import("./views-menu.js");
+  const load = async () => (await Promise.all([import("./views-menu.js"), page.css(new URL("views.css", import.meta.url))]))[0];
   const icon = html`<svg class="tb-icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M4 2.5h8v11l-4-3-4 3z" /></svg>`;
   const content = () => html`<${Lazy} load=${load} of="ViewsMenu" page=${page} />`;
   const menu = html`<${Menu} label="Views" text=${icon} className="tb-icon-button" content=${content} />`;
