@@ -126,8 +126,8 @@ class Directory:
         self._files = {}
 
     def add(self, lines: bytes) -> None:
-        """Adds whole lines to this process's own file. Raises OSError; then the last does not count,
-        and of several, the first ones may."""
+        """Adds whole lines to this process's own file. Raises OSError; then the last line does not
+        count, and of several, the first ones may."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         if sum(num_bytes for num_bytes, _ in self._found().values()) + len(lines) > MAX_BYTES:
             raise OSError(errno.EFBIG, f"there are {size(MAX_BYTES)} of notes", self.path)

@@ -182,7 +182,7 @@ def _opened(logdir: str) -> LazyReader:
 def _is_own(config: Config) -> bool:
     """Whether what is noted through a server is this user's own, and decides about files.
 
-    It is not if other machines can reach the server, be it through a proxy, whose name
+    It is not if other machines can reach the server, for example through a proxy, whose name
     `--allowed_host` lets in. `*` without another secret is for the socket of a notebook server,
     which only this user can open.
     """
