@@ -80,3 +80,67 @@ def test_a_tab_that_stays_empty_is_an_error_with_what_is_there(
 
     with pytest.raises(AssertionError, match=r"plugin 'text' is empty; the page shows: '.*No "):
         page.tab("text")
+
+
+def test_the_runs_of_a_long_list(tbcore_page: Any, tmp_path: Path) -> None:
+    """Those that are checked and match the filter, whether or not the list has their rows."""
+    names = [f"run{number:02}" for number in range(60)]
+    for name in names:
+        write_run(tmp_path, name, scalars={"loss": [0.5]})
+    page = tbcore_page(tmp_path, plugins=["scalars"])
+
+    page.until(lambda: page.runs == names)
+    assert page.playwright.locator(".tb-run").count() < 60
+    page.run("run01").get_by_role("checkbox").click()
+    page.until(lambda: page.runs == [name for name in names if name != "run01"])
+    page.playwright.keyboard.press("r")
+    page.playwright.keyboard.type("run5")
+    page.until(lambda: page.runs == names[50:])
+    assert page.errors == []
+
+
+def test_points_that_are_not_there_yet(
+    tbcore_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are an error that says what is there; `until` tries again, without a long wait."""
+    write_run(tmp_path, "a", scalars={"loss": [0.5], "lr": [0.1]}, texts={"note": ["words"]})
+    page = tbcore_page(tmp_path, plugins=["scalars", "text"])
+    page.tab("scalars")
+    page.until(lambda: page.chart("loss").points)
+    num_calls = 0
+
+    def points() -> Any:
+        nonlocal num_calls
+        num_calls += 1
+        return page.chart("acc").points
+
+    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    with pytest.raises(AssertionError, match=r"no card 'acc' .*; its cards: 'loss', 'lr'$"):
+        page.chart("acc").points  # noqa: B018
+    with pytest.raises(AssertionError, match=r"after 1 seconds, .*no card 'acc'"):
+        page.until(points)
+    assert num_calls > 5
+    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 30)
+    assert page.chart("lr").description.startswith("lr by step")
+    write_run(tmp_path, "a", scalars={"acc": [0.75]})
+    page.until(lambda: page.chart("acc").points == {"a": [(0, 0.75)]})
+    page.tab("text").get_by_text("words").wait_for()
+    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    with pytest.raises(AssertionError, match=r"card 'note' has no chart .* shows: '.*words"):
+        page.chart("note").points  # noqa: B018
+
+
+def test_a_tab_that_does_not_exist(
+    tbcore_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [0.5]})
+    page = tbcore_page(tmp_path, plugins=["scalars"])
+    page.tab("scalars")
+    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    with pytest.raises(AssertionError, match=r"no tab of a plugin 'scalar', but \['Scalars'\]"):
+        page.tab("scalar")
+
+
+def test_a_wrong_option_names_the_fixture(tbcore_page: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^tbcore_page\(\) got an unexpected .* 'reload'$"):
+        tbcore_page(tmp_path, reload=1)

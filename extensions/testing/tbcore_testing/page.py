@@ -15,12 +15,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
+from textwrap import shorten
 from typing import Any
 
 TIMEOUT_SECONDS = 30.0
 """Maximum time of each wait, long enough for a busy machine."""
 
-RECORDING = """
+RECORDINGS = {
+    "chart.js": """
 export * from "./chart.js?unchanged";
 import { LineChart as Unchanged } from "./chart.js?unchanged";
 
@@ -35,8 +38,21 @@ export class LineChart extends Unchanged {
     super.setLines(lines);
   }
 }
-"""
-"""What tests load in place of the module `tbcore/chart.js`: its charts keep the lines they got."""
+""",
+    "shell/state/reader-state.js": """
+export * from "./reader-state.js?unchanged";
+import { State as Unchanged } from "./reader-state.js?unchanged";
+
+export class State extends Unchanged {
+  constructor() {
+    super();
+    document.stateInTest = this;
+  }
+}
+""",
+}
+"""What tests load in place of some modules of the page: charts keep the lines they got, and the
+document has the state of the page."""
 
 GO = """(name) => {
   for (const notice of document.querySelectorAll(".notice.failure")) notice.isOfLastTab = true;
@@ -44,13 +60,34 @@ GO = """(name) => {
 }"""
 """Opens the tab of a plugin, unless it is open."""
 
-LINES = """(card) => {
-  const body = card.querySelector(".tb-card-chart");
+LINES = """([card]) => {
+  card?.scrollIntoView({ block: "nearest" });
+  const body = card?.querySelector(".tb-card-chart");
   const lines = body?.querySelector(".tb-chart")?.chartInTest?.linesInTest;
   if (!lines?.length || body.dataset.hint) return null;
   return lines.map(({ name, step, x, value }) => [name, [...(step ?? x)], [...value]]);
 }"""
-"""The lines of the chart in a card; null while it has none."""
+"""Scrolls to the first of some cards; the lines of its chart, null while it has none."""
+
+DESCRIPTION = "([card]) => card?.querySelector('.tb-chart')?.ariaLabel"
+"""The description of the chart in the first of some cards; null while there is none."""
+
+CARDS = "(cards) => cards.map((card) => card.ariaLabel)"
+"""The labels of cards."""
+
+RUNS = "() => document.stateInTest?.shownRuns.value.map(({ name }) => name) ?? []"
+"""The names of the runs that are shown."""
+
+PROBLEMS = """async () => {
+  const response = await fetch("data/status");
+  return response.ok ? (await response.json()).problems : [];
+}"""
+"""What the server could not read, one line each."""
+
+MAX_SHOWN_CHARS = 600
+"""Maximum number of characters of a text of the page in a message."""
+MAX_SHOWN_CARDS = 20
+"""Maximum number of cards whose labels are in a message."""
 
 TAB_STATE = """(name) => {
   const failure = [...document.querySelectorAll(".notice.failure")].find((one) => !one.isOfLastTab);
@@ -70,11 +107,16 @@ def _quoted(text: str) -> str:
 
 
 def record_charts(context: Any) -> None:
-    """Lets `Chart.points` work in the pages of a browser context of Playwright."""
-    context.route(
-        lambda url: url.endswith("/static/tbcore/chart.js"),
-        lambda route: route.fulfill(body=RECORDING, content_type="text/javascript"),
-    )
+    """Lets `Chart.points` and `Page.runs` work in the pages of a browser context of Playwright."""
+    for module, recording in RECORDINGS.items():
+        context.route(
+            lambda url, end=f"/static/tbcore/{module}": url.endswith(end),
+            partial(_fulfill, recording),
+        )
+
+
+def _fulfill(script: str, route: Any) -> None:
+    route.fulfill(body=script, content_type="text/javascript")
 
 
 class Page:
@@ -87,6 +129,8 @@ class Page:
         """
         self.playwright = page
         """Playwright's page, for all that this class does not have."""
+        self._is_waiting = False
+        """Whether `until` has been called and has not returned."""
         self.errors: list[str] = []
         """Errors in the console, and uncaught errors, in the order in which they occurred."""
         page.on("console", self._on_console)
@@ -98,16 +142,16 @@ class Page:
         """Opens the tab of a plugin; returns a locator of what it draws once it has been drawn.
 
         Of a plugin with a page of its own, the locator is that page's body. Raises AssertionError
-        with the message of the page if the tab fails, and with what the page shows if the tab is
-        empty after 30 seconds.
+        with the message of the page if the tab fails; with what the page shows, and what the server
+        could not read, if the tab is empty after 30 seconds; and if there is no such tab.
         """
         button = self.playwright.locator(f"[role=tab][data-plugin={_quoted(name)}]")
-        button.wait_for()
+        self.until(button.count, lambda: f"there is no tab of a plugin {name!r}, but {self.tabs}")
         if button.get_attribute("aria-selected") != "true":
             self.playwright.evaluate(GO, name)
         state = self.until(
             lambda: self.playwright.evaluate(TAB_STATE, name),
-            lambda: f"the tab of the plugin {name!r} is empty; the page shows: {self._shown()!r}",
+            lambda: f"the tab of the plugin {name!r} is empty; the page shows: {self._shown()}",
         )
         plugin = self.playwright.locator(f".plugin[data-plugin={_quoted(name)}]")
         if state == "page":
@@ -123,16 +167,16 @@ class Page:
         return titles
 
     def run(self, name: str) -> Any:
-        """A locator of the row of a run in the list of runs."""
+        """A locator of the row of a run in the list of runs.
+
+        A list of many runs has only the rows near its visible part.
+        """
         return self.playwright.locator(f".tb-run[title={_quoted(name)}]")
 
     @property
     def runs(self) -> list[str]:
-        """The names of the runs in the list that are checked, from top to bottom."""
-        names: list[str] = self.playwright.evaluate(
-            """() => [...document.querySelectorAll(".tb-run")]
-              .filter((row) => row.querySelector("input").checked).map((row) => row.title)"""
-        )
+        """The names of the runs that are checked and match the filter, in natural order."""
+        names: list[str] = self.playwright.evaluate(RUNS)
         return names
 
     def card(self, label: str) -> Any:
@@ -146,19 +190,39 @@ class Page:
     def until(self, function: Callable[[], Any], reason: Callable[[], str] | None = None) -> Any:
         """Calls a function until its result is true; returns the result.
 
-        After 30 seconds raises AssertionError, with what `reason` returns or the last result.
+        An AssertionError in the function is a result that is not true. After 30 seconds raises
+        AssertionError, with that error, what `reason` returns, or the last result. In the function,
+        what else waits, such as `Chart.points`, raises AssertionError at once.
         """
+        if self._is_waiting:
+            if result := function():
+                return result
+            raise AssertionError(reason() if reason else f"the result is {result!r}")
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not (result := function()):
-            if time.monotonic() > deadline:
-                text = reason() if reason else f"the last result is {result!r}"
-                raise AssertionError(f"after {TIMEOUT_SECONDS:.0f} seconds, {text}")
-            self.playwright.wait_for_timeout(20)
-        return result
+        self._is_waiting = True
+        try:
+            while True:
+                error = None
+                try:
+                    if result := function():
+                        return result
+                except AssertionError as raised:
+                    error, result = raised, None
+                if time.monotonic() > deadline:
+                    break
+                self.playwright.wait_for_timeout(20)
+        finally:
+            self._is_waiting = False
+        text = error or (reason() if reason else f"the last result is {result!r}")
+        raise AssertionError(f"after {TIMEOUT_SECONDS:.0f} seconds, {text}") from error
 
     def _shown(self) -> str:
-        """The first characters of the text in the place of the tab."""
-        return str(self.playwright.locator("main").inner_text())[:300]
+        """The beginning of the text in the place of the tab, and what the server could not read."""
+        text = shorten(
+            self.playwright.locator("main").inner_text(), MAX_SHOWN_CHARS, placeholder="…"
+        )
+        problems = self.playwright.evaluate(PROBLEMS)
+        return "; ".join([repr(text), *problems])
 
     def _on_console(self, message: Any) -> None:
         if message.type == "error":
@@ -170,6 +234,7 @@ class Chart:
 
     def __init__(self, page: Page, label: str) -> None:
         self._page = page
+        self._label = label
         self._card = page.card(label)
 
     @property
@@ -177,14 +242,24 @@ class Chart:
         """Maps the name of each line to its points, each a pair of step and value.
 
         They are those that the chart has got: of a long series, what the visible part of the x axis
-        needs. Scrolls to the card, and waits until its chart has a line. If the x axis has numbers
-        of the lines' own, such a number is in place of the step.
+        needs. Scrolls to the card, and waits until its chart has a line; after 30 seconds raises
+        AssertionError, with the cards that are there. If the x axis has numbers of the lines' own,
+        such a number is in place of the step.
         """
-        self._card.scroll_into_view_if_needed()
-        lines = self._page.until(lambda: self._card.evaluate(LINES))
+        lines = self._page.until(lambda: self._card.evaluate_all(LINES), self._why_empty)
         return {name: list(zip(steps, values, strict=True)) for name, steps, values in lines}
 
     @property
     def description(self) -> str:
-        """The chart in words, as a screen reader reads it."""
-        return str(self._card.locator(".tb-chart").get_attribute("aria-label"))
+        """The chart in words, as a screen reader reads it. Waits until there is one."""
+        return str(self._page.until(lambda: self._card.evaluate_all(DESCRIPTION), self._why_empty))
+
+    def _why_empty(self) -> str:
+        """What the card shows in place of lines; or which cards there are, if it is not there."""
+        if self._card.count():
+            text = shorten(self._card.first.inner_text(), MAX_SHOWN_CHARS, placeholder="…")
+            return f"the card {self._label!r} has no chart with a line; it shows: {text!r}"
+        labels = self._page.playwright.locator(".plugin .tb-card").evaluate_all(CARDS)
+        more = f" and {len(labels) - MAX_SHOWN_CARDS} more" if len(labels) > MAX_SHOWN_CARDS else ""
+        names = ", ".join(map(repr, labels[:MAX_SHOWN_CARDS])) or "none"
+        return f"there is no card {self._label!r} in the open tab; its cards: {names}{more}"
