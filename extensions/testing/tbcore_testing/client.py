@@ -9,14 +9,16 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Multiplexer
-from tbcore.engine import Server, load_plugins
+from tbcore import Multiplexer, TbcoreError
+from tbcore.engine import Config, Server, load_plugins
 
 with warnings.catch_warnings():
     # Starlette warns that httpx will be replaced. Both work here, and the tests of a plugin need
@@ -30,6 +32,9 @@ with warnings.catch_warnings():
         ) from error
 
 Plugins = Sequence[Any] | Mapping[str, Any] | None
+
+OPTIONS = {*signature(Server).parameters, *(field.name for field in fields(Config))} - {"config"}
+"""The names of the options of a server."""
 
 
 class TbcoreClient(TestClient):
@@ -76,8 +81,12 @@ def make_client(
     `is_active`; without `dev`, the server behaves as it does for users. If `logdir_spec` is set, it
     is read instead of `logdir`. `plugins_dirs` are folders with more plugins to load. Other options
     are those of `tbcore.engine.Server`, such as `path_prefix` or `samples_per_plugin`.
+
+    Raises TbcoreError if the log directory cannot be listed, as with wrong credentials. One that
+    does not exist has no runs.
     """
     server = make_server(
+        "make_client",
         logdir,
         plugins,
         plugins_dirs=plugins_dirs,
@@ -88,12 +97,11 @@ def make_client(
         max_points=max_points,
         **config,
     )
-    client = TbcoreClient(server)
-    client.reload()
-    return client
+    return TbcoreClient(server)
 
 
 def make_server(
+    caller: str,
     logdir: str | os.PathLike[str],
     plugins: Plugins,
     *,
@@ -101,7 +109,13 @@ def make_server(
     dev: bool,
     **options: Any,
 ) -> Server:
-    """A server that has not been started, with the plugins that `make_client` describes."""
+    """A server that has read its logs, and has not been started; `make_client` describes it.
+
+    `caller` is the name of the function that got the options, for the message about a wrong one.
+    """
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
     only, extra = _split(plugins)
     loaded = load_plugins(
         only=only,
@@ -111,7 +125,19 @@ def make_server(
         strict=dev,
         tuning=options.get("tuning"),
     )
-    return Server(logdir, plugins=loaded, plugins_dirs=tuple(plugins_dirs), dev=dev, **options)
+    server = Server(logdir, plugins=loaded, plugins_dirs=tuple(plugins_dirs), dev=dev, **options)
+    server.load_once()
+    if not server.multiplexer.runs():
+        _raise_if_not_listed(server)
+    return server
+
+
+def _raise_if_not_listed(server: Server) -> None:
+    """Raises TbcoreError with the reason if the server could not list a directory."""
+    headers = {"Authorization": f"Bearer {server.config.token}"}
+    for problem in TbcoreClient(server).get("data/status", headers=headers).json()["problems"]:
+        if problem.startswith("cannot list "):
+            raise TbcoreError(problem)
 
 
 def read_columns(content: bytes) -> tuple[Any, list[dict[str, NDArray[np.float64]]]]:

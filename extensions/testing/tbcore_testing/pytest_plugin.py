@@ -101,6 +101,7 @@ def tbcore_page(tbcore_browser: Any) -> Iterator[Callable[..., Page]]:
         **options: Any,
     ) -> Page:
         server = make_server(
+            "tbcore_page",
             logdir,
             plugins,
             plugins_dirs=plugins_dirs,
@@ -108,7 +109,6 @@ def tbcore_page(tbcore_browser: Any) -> Iterator[Callable[..., Page]]:
             **{"reload_interval": 0.2, **options},
         )
         opened.append(server)
-        server.load_once()
         server.start()
         context = tbcore_browser.new_context()
         opened.append(context)

@@ -1,0 +1,47 @@
+"""`make_client` and `tbcore_client`: their options, and log directories that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.errors import TbcoreError
+from tbcore_testing import make_client, write_run
+
+
+@pytest.mark.parametrize("name", ["reload", "config", "logdirs"])
+def test_a_wrong_option_names_the_function(tmp_path: Path, name: str) -> None:
+    """And not a class that the caller has never seen."""
+    with pytest.raises(TypeError, match=rf"^make_client\(\) got an unexpected .* '{name}'$"):
+        make_client(tmp_path, **{name: None})
+
+
+@pytest.mark.parametrize("options", [{}, {"dev": False}, {"token": "t" * 32, "path_prefix": "/a"}])
+def test_a_log_directory_that_cannot_be_listed(
+    tmp_path: Path,
+    tbcore_client: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+) -> None:
+    """It is an error with the reason, unlike one without runs."""
+
+    def refuse(path: str) -> Any:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(TbcoreError, match=rf"^cannot list {tmp_path}: Permission denied$"):
+        tbcore_client(tmp_path, **options)
+
+
+def test_a_log_directory_that_is_not_there_yet(
+    tmp_path: Path, tbcore_client: Callable[..., Any]
+) -> None:
+    """It has no runs until it is written."""
+    client = tbcore_client(tmp_path / "later")
+    assert client.get("data/runs").json() == []
+    write_run(tmp_path / "later", "train", scalars={"loss": [0.5]})
+    client.reload()
+    assert client.get("data/runs").json() == ["train"]
