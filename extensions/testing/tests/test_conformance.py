@@ -568,13 +568,24 @@ host.runs.subscribe((runs) => {
 """
 
 
+REFUSED = {
+    "eval": "try { new Function('1'); } catch {}",
+    "timer": "setTimeout(() => fetch('https://other.example/').catch(() => {}), 1500);",
+}
+"""What the content policy refuses without an error that anybody sees."""
+
+
 @pytest.mark.browser
 def test_the_page_of_a_plugin_is_checked_like_a_module(tmp_path: Path) -> None:
-    """What it draws is in its frame."""
+    """What it draws is in its frame, and what is refused there is found."""
     pytest.importorskip("playwright")
     folders = {}
-    for name, member in (("good", "textContent"), ("bad", "innerHTML")):
-        script = PAGE_SCRIPT.replace("SET", member)
+    scripts = {
+        "good": PAGE_SCRIPT.replace("SET", "textContent"),
+        "bad": PAGE_SCRIPT.replace("SET", "innerHTML"),
+        **{name: PAGE_SCRIPT.replace("SET", "textContent") + REFUSED[name] for name in REFUSED},
+    }
+    for name, script in scripts.items():
         folders[name] = write_plugin(tmp_path / "plugins", name, module=script)
         package = folders[name] / f"tbcore_{name}"
         code = (package / "__init__.py").read_text(encoding="utf-8")
@@ -583,8 +594,14 @@ def test_the_page_of_a_plugin_is_checked_like_a_module(tmp_path: Path) -> None:
         (package / "static" / "index.html").write_text(PAGE, encoding="utf-8")
 
     chosen = "test_it_loads or tab_renders or names_are_shown or ends_its or elements or labels"
-    found = outcomes(run_suite(list(folders.values()), tmp_path / "cwd", "-k", chosen))
+    chosen += " or no_other_host"
+    printed = run_suite(list(folders.values()), tmp_path / "cwd", "-k", chosen)
+    found = outcomes(printed)
 
     assert set(found[str(folders["good"])]) == {"PASSED"}
     failed = {"test_names_are_shown_as_text", "test_the_controls_have_labels"}
     assert found[str(folders["bad"])]["FAILED"] == failed
+    for name in REFUSED:
+        assert found[str(folders[name])]["FAILED"] == {"test_the_tab_needs_no_other_host"}
+    assert "script-src refuses eval in plugins/eval/index.js, line 10" in printed
+    assert "connect-src refuses https://other.example/" in printed

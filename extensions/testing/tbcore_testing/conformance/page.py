@@ -26,6 +26,8 @@ QUIET_TIMEOUT_MS = 5_000
 
 If a tab keeps sending requests, the tests go on regardless.
 """
+LATE_MS = 3_000
+"""Time that a tab stays open after it shows something, for what it does in a timer."""
 MIN_CONTRAST = 3.0
 """Lowest contrast between a text and its background. WCAG requires 4.5, or 3 for large text."""
 NUM_WARM_UP_ROUNDS = 5
@@ -296,6 +298,8 @@ class Visits:
         tab = self._tab("plain", color_scheme="light").open()
         unlabelled_controls = tab.unlabelled_controls()
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
+        tab.call("sleep", LATE_MS)
+        tab.errors.blocked += tab.page.evaluate("() => watch.refused")
         self.requests = tab.page.evaluate("() => watch.requests")
         tab.close()
         return PlainVisit(tab.errors, unlabelled_controls, low_contrast)
@@ -305,6 +309,7 @@ class Visits:
         tab = self._tab("plain", color_scheme="dark", viewport=NARROW).open()
         too_wide_elements = tab.call("overflow")
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
+        tab.errors.blocked += tab.page.evaluate("() => watch.refused")
         tab.close()
         return NarrowVisit(tab.errors, too_wide_elements, low_contrast)
 

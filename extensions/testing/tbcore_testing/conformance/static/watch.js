@@ -145,6 +145,16 @@
     };
   }
 
+  // What the content policy refused, here and in the frame of a plugin's page, also if the code caught
+  // the error and the console has no line of it.
+  const refused = [];
+  addEventListener.call(window, "securitypolicyviolation", ({ effectiveDirective, blockedURI, sourceFile, lineNumber }) => {
+    const where = sourceFile ? ` in ${sourceFile.replace(/.*\/static\//, "")}, line ${lineNumber}` : "";
+    const line = `${effectiveDirective} refuses ${blockedURI}${where}`;
+    const { refused: found } = window.top.watch;
+    if (!found.includes(line)) found.push(line);
+  });
+
   const { fetch } = window;
   const requests = [];
   window.fetch = (input, init) => {
@@ -172,6 +182,7 @@
 
   globalThis.watch = {
     requests,
+    refused,
     /** The shell's error notices about the tab. */
     notices: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
     /** Whether the tab shows something and has had no pending requests for `quiet` ms, or failed. */
