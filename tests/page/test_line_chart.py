@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ import { LineChart } from "tbcore/chart.js";
 globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
 const column = (numbers) => Float64Array.from(numbers, Number);
 // A line from JSON. Steps are 0, 1, 2, ... by default, and points are 10 seconds apart.
-lab.line = ({ name, color = "#3366cc", step, value, smoothed, overview, ...more }) => ({
+lab.line = ({
+  name, color = "#3366cc", step, value, smoothed, overview, isTimed = true, ...more
+}) => ({
   name, color,
   step: column(step ?? value.map((_, i) => i)),
-  wallTime: column(value.map((_, i) => 1.6e9 + 10 * i)),
+  ...(isTimed && { wallTime: column(value.map((_, i) => 1.6e9 + 10 * i)) }),
   value: column(value),
   ...(smoothed && { smoothed: column(smoothed) }),
   ...(overview && { overview: lab.line({ name, value: overview, step: overview }) }),
@@ -205,6 +208,27 @@ def test_the_tooltip_has_the_values_of_lines_and_bands(page: Any) -> None:
     assert note["top"] >= plot["top"] - 24
     plots = page.evaluate("() => tb.all('.tb-chart-plot').map((plot) => plot.offsetHeight)")
     assert len(set(plots)) == 1  # it does not make the plot smaller either
+
+
+def test_lines_without_times_are_drawn(page: Any) -> None:
+    """Tables have no column for times, or none of theirs beside lines that have some."""
+    untimed = line("untimed", RISING, color=BLUE, isTimed=False)
+    box = draw(page, [untimed])
+    assert hover(page, box, 0.5) == [["untimed", "50", "50"]]
+    tip = page.locator(".tb-chart-tooltip:popover-open")
+    assert "Relative" not in tip.inner_text()
+    assert colored(page, BLUE) > 200
+
+    timed = line("timed", [50.0] * 101, color=RED)
+    box = draw(page, [untimed, timed], label="both")
+    page.mouse.move(0, 0)
+    rows = hover(page, box, 0.25)
+    assert {row[0]: row[-1] for row in rows} == {"untimed": "–", "timed": "4m 00s"}
+    for lines, columns in (([untimed], ["Step"]), ([untimed, timed], ["Step", "Relative", "Time"])):
+        page.evaluate("(lines) => lab.legend(lines)", lines)
+        page.wait_for_function("(n) => tb.all('.tb-legend tbody tr').length === n", arg=len(lines))
+        head = page.locator(".tb-legend thead").inner_text()
+        assert re.findall("Step|Relative|Time", head) == columns
 
 
 def test_restyle_applies_the_colours_of_the_theme(page: Any) -> None:

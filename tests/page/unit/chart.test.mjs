@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { limited, moved, placeIn, zoomed } from "../../../tbcore/web/lib/chart/axes.js";
 import { makeCursor } from "../../../tbcore/web/chart.js";
 import { chartSVG } from "../../../tbcore/web/lib/chart/export.js";
-import { legendRows, rowAt, sortRows } from "../../../tbcore/web/lib/chart/legend-rows.js";
+import { legendRows, partOf, rowAt, sortRows } from "../../../tbcore/web/lib/chart/legend-rows.js";
 import { marksOf } from "../../../tbcore/web/lib/chart/draw.js";
 import { newNonFinitePoints } from "../../../tbcore/web/lib/chart/bands.js";
 import { extent, nonFinitePoints, segmentsOf } from "../../../tbcore/web/lib/chart/series.js";
@@ -156,6 +156,14 @@ test("legend rows have the values at the cursor, or the last ones", () => {
   assert.deepEqual(sortRows(rows, { column: "value", descending: true }).map(({ name }) => name), ["b", "a", "c"]);
   assert.deepEqual(sortRows(rows, { column: "value", descending: false }).map(({ name }) => name), ["a", "b", "c"]);
   assert.deepEqual(sortRows(rows, { column: "name", descending: true }).map(({ name }) => name), ["c", "b", "a"]);
+});
+
+test("lines without times have rows without them", () => {
+  const { wallTime, ...untimed } = line("a", [1, 3], [0, 5]);
+  assert.ok(wallTime);
+  const [row] = legendRows([untimed], null);
+  assert.deepEqual([row.value, row.step, row.relative, row.wallTime], [3, 5, NaN, NaN]);
+  assert.deepEqual([...partOf(untimed, "step", [4, 6]).value], [3]);
 });
 
 test("a picture has everything that the chart shows, escaped for XML", () => {

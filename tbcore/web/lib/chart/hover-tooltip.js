@@ -42,14 +42,15 @@ export function tooltipNodes(hits, axis, hint, isAll = false) {
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
-  const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", ...(axis.kind === "number" ? [shortTitle(axis)] : []), "Step", "Relative"];
+  const hasTimes = lines.some(({ line }) => line?.wallTime);
+  const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", ...(axis.kind === "number" ? [shortTitle(axis)] : []), "Step", ...(hasTimes ? ["Relative"] : [])];
   const which = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : `all ${hits.length}`;
   const more = isMany ? `${which} · a: ${isAll ? "fewer" : "all"}` : "";
-  const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
+  const time = nearest.line?.wallTime ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
     ...(band ? [table(bands, nearest, ["Group", averageOf(band), "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
-    ...(lines.length > 0 ? [columns(lines, perColumn, (some) => table(some, nearest, titles, (hit) => lineTexts(hit, isSmoothed)))] : []),
+    ...(lines.length > 0 ? [columns(lines, perColumn, (some) => table(some, nearest, titles, (hit) => lineTexts(hit, isSmoothed, hasTimes)))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
 }
@@ -156,16 +157,21 @@ export function splitName(name) {
   return [name.slice(0, slash + 1), name.slice(slash + 1)];
 }
 
-/** The cells of a line's point. @param {Hit} hit @param {boolean} isSmoothed  whether the table has a column for smoothed values */
-function lineTexts({ line, index }, isSmoothed) {
+/**
+ * The cells of a line's point.
+ * @param {Hit} hit
+ * @param {boolean} isSmoothed  whether the table has a column for smoothed values
+ * @param {boolean} hasTimes  whether it has one for relative times
+ */
+function lineTexts({ line, index }, isSmoothed, hasTimes) {
   if (!line) return [];
-  const { value, smoothed, step, x, wallTime, startTime = wallTime[0] } = line;
+  const { value, smoothed, step, x, wallTime, startTime = wallTime?.[0] ?? NaN } = line;
   return [
     ...(isSmoothed ? [formatValue((smoothed ?? value)[index])] : []),
     formatValue(value[index]),
     ...(x ? [formatStep(x[index])] : []),
     formatStep(step[index]),
-    formatDuration(wallTime[index] - startTime),
+    ...(hasTimes ? [wallTime ? formatDuration(wallTime[index] - startTime) : "–"] : []),
   ];
 }
 

@@ -56,8 +56,8 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /** The row of a line's point. @param {Line} line @param {number} index  -1 for none @returns {LegendRow} */
-function lineRow({ name, label = name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0], overview }, index) {
-  const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
+function lineRow({ name, label = name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime?.[0] ?? NaN, overview }, index) {
+  const at = (/** @type {Float64Array | undefined} */ column) => column?.[index] ?? NaN;
   let range = extents.get(value);
   if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
   return {
@@ -78,10 +78,10 @@ export function partOf(line, xAxis, view) {
     ...line,
     step: line.step.filter(isInside),
     x: line.x?.filter(isInside),
-    wallTime: line.wallTime.filter(isInside),
+    wallTime: line.wallTime?.filter(isInside),
     value: line.value.filter(isInside),
     smoothed: line.smoothed?.filter(isInside),
-    startTime: line.startTime ?? line.wallTime[0],
+    startTime: line.startTime ?? line.wallTime?.[0],
   };
 }
 

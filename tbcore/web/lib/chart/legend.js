@@ -101,12 +101,14 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
   const average = shown.bands?.[0]?.average ?? "mean";
   // What the values are, if all are averages of groups.
   const noun = isGrouped && rows.every(({ runs }) => runs !== undefined) ? average : "value";
+  const hasTimes = isGrouped || shown.lines.some(({ wallTime }) => wallTime);
   const hasFinal = rows.some(({ figure }) => figure);
   const columns = COLUMNS.filter(
     ([column]) =>
       (column !== "smoothed" || isSmoothed) &&
       (column !== "x" || hasX) &&
       (column !== "final" || hasFinal) &&
+      (hasTimes || !(column === "relative" || column === "wallTime")) &&
       (!isGrouped ? !GROUP_COLUMNS.has(column) : column === "name" || lastRows.some((row) => hasValue(row, column))),
   );
   const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;

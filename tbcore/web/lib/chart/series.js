@@ -11,16 +11,16 @@
 
 /**
  * The x column of a line: `x`, if it has one. For `relative` it is a new array, otherwise one of the
- * line's own.
- * @param {import("./types.js").Columns} columns @param {import("./types.js").XAxis} xAxis
+ * line's own. Only a line with `wallTime` has x values on an axis of times.
+ * @param {import("./types.js").Columns & { wallTime?: any }} columns @param {import("./types.js").XAxis} xAxis
  * @param {number} [start]  zero of relative time, seconds since the epoch
  * @returns {Float64Array}
  */
-export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
+export function xColumn(columns, xAxis, start = columns.wallTime?.[0]) {
   if (columns.x) return columns.x;
   if (xAxis === "step") return columns.step;
   if (xAxis === "wall_time") return columns.wallTime;
-  return columns.wallTime.map((wallTime) => wallTime - start);
+  return columns.wallTime.map((/** @type {number} */ wallTime) => wallTime - start);
 }
 
 /**
@@ -88,7 +88,7 @@ export function extent(column) {
     if (value < min && value !== -Infinity) min = value;
     if (value > max && value !== Infinity) max = value;
   }
-  return min <= max && Number.isFinite(min) && Number.isFinite(max) ? [min, max] : null;
+  return min <= max ? [min, max] : null;
 }
 
 /**
@@ -243,9 +243,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 
   /** Adds the extremes of the column in their order, and its last point. */
   function addColumn() {
-    const [earlier, later] = lowestCameLast ? [highest, lowest] : [lowest, highest];
-    if (earlier !== first && earlier !== last) add(earlier);
-    if (later !== first && later !== last) add(later);
+    for (const y of lowestCameLast ? [highest, lowest] : [lowest, highest]) if (y !== first && y !== last) add(y);
     add(last);
   }
 

@@ -5,7 +5,7 @@ export {};
 /**
  * @typedef {object} Columns  one series as columns of equal length, in the order it was written
  * @property {Float64Array} step
- * @property {Float64Array} wallTime  seconds since the epoch
+ * @property {Float64Array} [wallTime]  seconds since the epoch; needed for the axes of times
  * @property {Float64Array} value  may contain NaN and infinities
  * @property {Float64Array} [x]  positions on an axis of numbers; they may go back and forth
  *
