@@ -12,6 +12,7 @@ import pytest
 from common_fixtures import until
 
 from tbcore_testing import Page, write_run
+from tbcore_testing.new_plugin import new_plugin
 
 SEEDS = ["exp/a_s1/train", "exp/a_s2/train", "exp/b_s1/train", "exp/b_s2/train", "other"]
 
@@ -360,6 +361,29 @@ def test_keys_focus_the_filters_and_open_the_help(open_page: Any) -> None:
     dialog.wait_for(state="detached")
     page.get_by_role("button", name="Keyboard shortcuts", exact=True).click()
     dialog.wait_for()
+
+
+def test_the_help_of_a_tab_without_a_filter_has_no_key_for_one(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """There the key goes to the filter for runs."""
+    write_run(tmp_path / "logs", "a", scalars={"loss": [0.5]})
+    folder = new_plugin("framed", tmp_path, "page")
+    server = serve(tmp_path / "logs", "--plugins_dir", str(folder))
+    page = profile.open(server.url, "#scalars")
+    page.get_by_label("Filter tags").wait_for()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    dialog.get_by_text("Filter tags").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Framed").click()
+    page.frame_locator(".plugin iframe").get_by_text("loss").wait_for()
+    page.keyboard.press("?")
+    dialog.get_by_role("cell", name="Filter runs").wait_for()
+    assert dialog.get_by_text("Filter tags").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_function("() => document.activeElement.ariaLabel === 'Filter runs'")
 
 
 def test_letters_in_an_open_menu_are_no_shortcuts(open_page: Any) -> None:

@@ -8,7 +8,6 @@ import { Dialog } from "./dialog.js";
 
 /** Keys of the page itself. @type {Key[]} */
 const PAGE_KEYS = [
-  { key: "/", label: "Filter tags" },
   { key: "r", label: "Filter runs" },
   { key: "?", label: "Show this help" },
 ];
@@ -33,10 +32,13 @@ const LIST_KEYS = [
 
 /** The dialog. @param {{ state: import("./state/reader-state.js").State, onClose: () => void }} props */
 export function HelpDialog({ state, onClose }) {
+  // In a tab without a filter, such as one in a frame, the key goes to that of the runs.
+  const hasFilter = document.querySelector(".plugin")?.shadowRoot?.querySelector("input[type=search]");
+  const pageKeys = hasFilter ? [{ key: "/", label: "Filter tags" }, ...PAGE_KEYS] : PAGE_KEYS;
   const title = state.frontends.value?.plugins.find(({ name }) => name === state.tab.value)?.title ?? "";
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <div class="keys">
-      <${Keys} title="Everywhere" keys=${PAGE_KEYS} />
+      <${Keys} title="Everywhere" keys=${pageKeys} />
       <${Keys} title="In a filter" keys=${FILTER_KEYS} />
       <${Keys} title="In the run list" keys=${[...LIST_KEYS, ...(state.notes.value?.keys ?? [])]} />
       <${Keys} title=${title} keys=${state.pluginKeys.value} />

@@ -17,6 +17,8 @@ const CARDS_PER_PAGE = 24;
  * @property {Host} host
  * @property {import("@preact/signals-core").ReadonlySignal<RunToTags>} tags
  * @property {string} what  what the cards show, in the plural: `numbers`
+ * @property {string} [noun]  what a tag is called, in the singular, with a plural in s: `file`; by
+ *   default `tag`
  * @property {unknown} [controls]  shown in the toolbar, after the filter
  * @property {string} [size]  CSS class of the content, which may set the cards' minimum width
  *   with `--tb-card-width`
@@ -30,7 +32,7 @@ const CARDS_PER_PAGE = 24;
  */
 
 /** The tab. @param {TagTabProps} props */
-export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag, titleOf }) {
+export function TagTab({ host, tags, what, noun = "tag", controls, size = "", renderCard, renderTag, titleOf }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const { titles, tagOf } = useMemo(() => titled(tags.value, titleOf), [tags.value, titleOf]);
@@ -49,12 +51,12 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
   );
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} names=${() => ({ value: { tags: [...runsOf.keys()] } })} label="Filter tags" />
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} names=${() => ({ value: { tags: [...runsOf.keys()] } })} label="Filter ${noun}s" />
       ${controls}
-      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
+      <span class="tb-summary" role="status">${plural(numTags, noun)}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="tb-content ${size}">
-      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
+      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what, noun)}</p>`}
       <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${drawCard} />
     </div>
   `;

@@ -103,11 +103,11 @@ export function closedGroups({ settings, memory }, setting = "closed", closedByD
  * @param {number} numRuns  number of runs to show
  * @param {import("../queries/filter.js").Filter} filter  the filter for tags
  * @param {string} what  what the tab shows, in the plural: `images`
+ * @param {string} [noun]  what a tag is called
  */
-export function emptyReason(tags, numRuns, filter, what) {
+export function emptyReason(tags, numRuns, filter, what, noun = "tag") {
   if (numRuns === 0) return "No runs are shown.";
-  const hasTags = Object.values(tags).some((list) => list.length > 0);
-  if (filter.text !== "" && hasTags) return `No tag of the selected runs matches “${filter.text}”.`;
+  if (filter.text && Object.values(tags).some(({ length }) => length > 0)) return `No ${noun} of the selected runs matches “${filter.text}”.`;
   return `The selected runs have no ${what}.`;
 }
 
