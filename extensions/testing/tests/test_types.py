@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from bundles import move_to_src
 from machine import find_node
 from wheels import make_types
 
@@ -55,12 +56,26 @@ def test_a_new_plugin_has_no_error_of_types(types: Path, tmp_path: Path, kind: s
     assert checked(project) == ""
 
 
+def test_a_page_that_is_bundled_has_no_error_of_types(types: Path, tmp_path: Path) -> None:
+    """Its source is where the comment in the template says, and imports the host as it says."""
+    project = new_plugin("typed", tmp_path, "page")
+    types_of_page.write_types(project, types)
+    move_to_src(project, "tbcore_typed")
+    assert checked(project) == ""
+    source = project / "src" / "index.js"
+    source.write_text(source.read_text("utf-8") + "host.css('p {}');\n", encoding="utf-8")
+    assert "src/index.js" in (errors := checked(project))
+    assert "TS2339" in errors
+
+
 HOST = '/** @param {import("tbcore/host.js").Host} host */'
+FRAME_HOST = '/** @param {import("tbcore/frame.js").FrameHost} host */'
 MISTAKES = [
     ('import { LineChat } from "tbcore/chart.js";', "TS2724"),  # did you mean LineChart?
     ('import { formatStep } from "tbcore/format.js"; formatStep({});', "TS2345"),
     ('import { State } from "tbcore/shell/state/reader-state.js";', "TS2307"),  # private
     (f"{HOST} export const runs = (host) => host.rums;", "TS2339"),
+    (f"{FRAME_HOST} export const css = (host) => host.css;", "TS2339"),
     ('import { renderStepTab } from "tbcore/steps.js"; renderStepTab({}, {});', "TS2740"),
     ('import { connect } from "../../tbcore/frame.js"; (await connect()).css("p {}");', "TS2339"),
     ('import { render } from "preact"; render();', "TS2554"),

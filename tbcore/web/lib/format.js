@@ -1,6 +1,7 @@
 /**
  * Numbers, steps, times, durations, sizes and names as short text, for tooltips, tables and the
- * shell. Pure functions, no DOM.
+ * shell; and the numbers of responses. Pure functions, no DOM and no imports, so that a plugin's page
+ * can load it.
  */
 
 const INTEGER_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -137,4 +138,25 @@ function two(value) {
 /** Removes trailing zeros after the decimal point. @param {string} text */
 function trimZeros(text) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+/**
+ * Reads the body of a response. The columns are views into the buffer: nothing is parsed or copied.
+ *
+ *     const { header, tables } = readColumns(await (await host.fetch("window", …)).arrayBuffer());
+ *
+ * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of
+ * 8 bytes, and then the columns one after the other (float64). Everything is little-endian, like
+ * all machines that browsers run on.
+ * @param {ArrayBuffer} buffer
+ * @returns {{ header: any, tables: Record<string, Float64Array>[] }}
+ */
+export function readColumns(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
+  /** @type {{ header: any, tables: { rows: number, columns: string[] }[] }} */
+  const { header, tables } = JSON.parse(text);
+  let offset = 4 + length;
+  const columnOf = (/** @type {number} */ rows) => new Float64Array(buffer, (offset += 8 * rows) - 8 * rows, rows);
+  return { header, tables: tables.map(({ rows, columns }) => Object.fromEntries(columns.map((name) => [name, columnOf(rows)]))) };
 }

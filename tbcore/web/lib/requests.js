@@ -8,6 +8,9 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { readColumns } from "./format.js";
+
+export { readColumns };
 
 /** A browser opens at most six connections to a server, and the rest of the page needs one. */
 const MAX_CONCURRENT_REQUESTS = 5;
@@ -165,35 +168,6 @@ function queryOf(params) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
   return query.toString();
-}
-
-// --- tables in binary form -----------------------------------------------------------------------
-
-/**
- * Reads the body of a response. The columns are views into the buffer: nothing is parsed or copied.
- *
- *     const { header, tables } = readColumns(await (await host.fetch("window", …)).arrayBuffer());
- *
- * The body is the length of a JSON text (uint32), the text, padded so that it ends at a multiple of
- * 8 bytes, and then the columns one after the other (float64). Everything is little-endian, like
- * all machines that browsers run on.
- * @param {ArrayBuffer} buffer
- * @returns {{ header: any, tables: Record<string, Float64Array>[] }}
- */
-export function readColumns(buffer) {
-  const length = new DataView(buffer).getUint32(0, true);
-  const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
-  /** @type {{ header: any, tables: { rows: number, columns: string[] }[] }} */
-  const { header, tables } = JSON.parse(text);
-  let offset = 4 + length;
-  return {
-    header,
-    tables: tables.map(({ rows, columns }) => {
-      const pairs = columns.map((name, i) => [name, new Float64Array(buffer, offset + 8 * rows * i, rows)]);
-      offset += 8 * rows * columns.length;
-      return Object.fromEntries(pairs);
-    }),
-  };
 }
 
 // --- POST ----------------------------------------------------------------------------------------

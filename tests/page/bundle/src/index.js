@@ -5,7 +5,7 @@ import Plotly from "plotly.js-dist-min";
 import { BoxGeometry, Mesh, MeshBasicMaterial, PerspectiveCamera, Scene, WebGLRenderer } from "three";
 import { View, parse } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
-import { connect } from "../../tbcore/frame.js";
+import { connect } from "tbcore/frame.js";
 
 /** A module with the function `add` of two integers. */
 const ADD = new Uint8Array([
@@ -82,6 +82,14 @@ const ATTEMPTS = {
       worker.onmessage = ({ data }) => resolve(data.join());
       worker.onerror = reject;
       worker.postMessage([1, 2]);
+    });
+  },
+  files() {
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = reject;
+      worker.postMessage([2, 3]);
     });
   },
   async host() {
