@@ -10,13 +10,14 @@ be installed.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -414,10 +415,58 @@ def while_loading(bench: Bench) -> dict[str, float]:
     return figures
 
 
+def noted_runs(bench: Bench) -> dict[str, float]:
+    """10,000 runs: the time of the processor for 60 frames of scrolling in the list, without notes
+    and with a star, labels and a note on each."""
+    from tbcore.engine import LogdirSpec
+    from tbcore_notes.notes import RunNotes
+
+    folder = bench.logs / "flat10000"
+    names = [f"run{index:05}" for index in range(10_000)]
+    if not folder.exists():
+        for index, name in enumerate(names):
+            write_run(folder, name, scalars={"loss": [1.0]}, wall_time=1.7e9 + index)
+    values = {"starred": True, "labels": ["paper", "x"], "note": "why " * 10}
+    scroll = """async () => {
+      const list = document.querySelector('.tb-list');
+      for (let i = 0; i < 60; i++) {
+        list.scrollTop += 104;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+    }"""
+    figures: dict[str, float] = {}
+    with ExitStack() as stack:
+        pages = []
+        for what, noted in (("without notes", []), ("with notes", names)):
+            os.environ["XDG_DATA_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
+            RunNotes([LogdirSpec(None, str(folder))]).change(noted, values)
+            page = stack.enter_context(bench.open("flat10000", "#none"))
+            page.wait_for_function("() => document.querySelectorAll('.tb-run').length > 20")
+            page.wait_for_timeout(2000)
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
+            pages.append((f"60 frames of the list, {what} (ms)", page, session))
+        for _ in range(8):
+            for figure, page, session in pages:
+                page.bring_to_front()
+                before = processor_ms(session)
+                page.evaluate(scroll)
+                taken = processor_ms(session) - before
+                figures[figure] = min(taken, figures.get(figure, taken))
+    return figures
+
+
+def processor_ms(session: Any) -> float:
+    """Time of the processor that the main thread of a page has taken."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return 1000 * float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "first_charts": first_charts,
     "run_list": run_list,
     "run_queries": run_queries,
+    "noted_runs": noted_runs,
     "graph": graph,
     "tag_groups": tag_groups,
     "many_tags": many_tags,

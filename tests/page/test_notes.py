@@ -543,47 +543,18 @@ def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, wi
 
 
 @pytest.mark.slow
-def test_ten_thousand_runs_with_notes_are_as_fast_as_without(
-    serve: Any, new_profile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_ten_thousand_runs_with_notes_have_no_more_rows(
+    serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """The list scrolls with as much time of the processor, but for 10 %, and draws as many rows.
-
-    Times differ by some per cent from round to round.
-    """
+    """The list has elements for the rows in view alone; benchmarks/page.py measures its time."""
     logdir = tmp_path / "many"
     names = [f"run{number:05}" for number in range(10_000)]
     for number, name in enumerate(names):
         write_run(logdir, name, scalars={"loss": [1.0]}, wall_time=OLD + number)
-    script = """async () => {
-      const list = document.querySelector('.tb-list');
-      for (let i = 0; i < 60; i++) {
-        list.scrollTop += 104;
-        await new Promise((done) => requestAnimationFrame(done));
-      }
-    }"""
-    pages, sessions = [], []
-    for noted in ([], names):
-        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / f"data-{len(noted)}"))
-        values = {"starred": True, "labels": ["paper", "x"], "note": "why " * 10}
-        notes_of(logdir).change(noted, values)
-        profile = new_profile()
-        pages.append(open_writing(profile, serve(logdir)))
-        sessions.append(profile.context.new_cdp_session(pages[-1]))
-        sessions[-1].send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def processor_seconds(which: int) -> float:
-        metrics = sessions[which].send("Performance.getMetrics")["metrics"]
-        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
-
-    times: list[list[float]] = [[], []]
-    for _ in range(8):
-        for which, page in enumerate(pages):
-            page.bring_to_front()
-            began = processor_seconds(which)
-            page.evaluate(script)
-            times[which].append(processor_seconds(which) - began)
-    without, with_notes = map(min, times)
-    print(f"{1000 * without:.0f} ms without notes, {1000 * with_notes:.0f} ms with all noted")
-    num_rows = [page.locator(".tb-run").count() for page in pages]
-    assert num_rows[1] == num_rows[0] < 100
-    assert with_notes < 1.2 * without
+    notes_of(logdir).change(names, {"starred": True, "labels": ["paper", "x"], "note": "why"})
+    page = open_writing(profile, serve(logdir))
+    for _ in range(10):
+        page.evaluate("() => document.querySelector('.tb-list').scrollTop += 10_000")
+        page.evaluate("() => tb.frame().then(tb.frame)")
+    assert 10 < page.locator(".tb-run").count() < 100
+    assert page.locator(".tb-run").first.inner_text().count("paper") == 1
