@@ -126,16 +126,17 @@ def make_server(
         tuning=options.get("tuning"),
     )
     server = Server(logdir, plugins=loaded, plugins_dirs=tuple(plugins_dirs), dev=dev, **options)
-    server.load_once()
+    client = TbcoreClient(server)  # First, since plugins claim files when the app is made.
+    client.reload()
     if not server.multiplexer.runs():
-        _raise_if_not_listed(server)
+        _raise_if_not_listed(server, client)
     return server
 
 
-def _raise_if_not_listed(server: Server) -> None:
+def _raise_if_not_listed(server: Server, client: TbcoreClient) -> None:
     """Raises TbcoreError with the reason if the server could not list a directory."""
     headers = {"Authorization": f"Bearer {server.config.token}"}
-    for problem in TbcoreClient(server).get("data/status", headers=headers).json()["problems"]:
+    for problem in client.get("data/status", headers=headers).json()["problems"]:
         if problem.startswith("cannot list "):
             raise TbcoreError(problem)
 
