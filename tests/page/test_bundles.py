@@ -10,7 +10,7 @@ from typing import Any
 
 import machine
 import pytest
-from bundles import move_to_src
+from bundles import WASM, move_to_src
 
 from tbcore_testing import write_run
 from tbcore_testing.new_plugin import new_plugin
@@ -23,15 +23,6 @@ from tbcore import PluginInfo, hookimpl
 def plugin_info():
     return PluginInfo(title="Bundle", page="static/index.html")
 """
-
-
-WASM = bytes.fromhex(
-    "0061736d01000000"  # the header
-    "01070160027f7f017f"  # a type: two int32, to one
-    "03020100"  # a function of it
-    "070701036164640000"  # exported as `add`
-    "0a09010700200020016a0b"  # its code
-)
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundles import WASM
 
 from tbcore_testing import write_run
 
 RUNS = ["<b id=markup>b", "constructor", "train"]
-WASM = bytes.fromhex(
-    "0061736d01000000"  # the header
-    "01070160027f7f017f"  # a type: two int32, to one
-    "03020100"  # a function of it
-    "070701036164640000"  # exported as `add`
-    "0a09010700200020016a0b"  # its code
-)
 PYTHON = """
 from starlette.routing import Route
 from tbcore import Claim, PluginInfo, hookimpl

@@ -1,10 +1,19 @@
-"""bundles: makes a new plugin of the kind `page` one whose script a bundler writes."""
+"""bundles: WebAssembly for tests of pages, and a new plugin whose script a bundler writes."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from pathlib import Path
+
+WASM = bytes.fromhex(
+    "0061736d01000000"  # the header
+    "01070160027f7f017f"  # a type: two int32, to one
+    "03020100"  # a function of it
+    "070701036164640000"  # exported as `add`
+    "0a09010700200020016a0b"  # its code
+)
+"""A WebAssembly module whose function `add` adds two numbers."""
 
 
 def move_to_src(project: Path, package: str) -> list[str]:
