@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from typing import Any
 
 import pytest
@@ -39,76 +37,42 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("TBCORE_TEST_DELAY" in os.environ, reason="measures time: frames are late")
-def test_ten_thousand_runs_are_filtered_at_once(open_page: Any) -> None:
-    """An idle machine takes 130 ms from a key to the list."""
+def test_ten_thousand_runs_are_filtered(open_page: Any) -> None:
+    """How long it takes is measured by benchmarks/page.py."""
     page = open_page("#scalars&runs=")
     page.get_by_text("0 of 10,000", exact=True).wait_for()
-    seconds = []
-    for query, count in [
+    for query, text in [
         ("lr>0.005", "0 of 6,000 (of 10,000)"),
         ("lr>0.005 loss:last<5000", "0 of 3,000 (of 10,000)"),
         ("lr=1 loss:last<5000", "0 of 1,000 (of 10,000)"),
         ("(model=m1 | model=m2) -loss:last<5000", "0 of 2,500 (of 10,000)"),
         ("re:seed\\d*7$ lr<2", "0 of 1,000 (of 10,000)"),
     ]:
-        seconds.append(
-            page.evaluate(
-                """([query, count]) => new Promise((done) => {
-                  const box = document.querySelector('aside input[type=search]');
-                  const start = performance.now();
-                  box.value = query;
-                  box.dispatchEvent(new InputEvent('input', { bubbles: true }));
-                  const check = () => {
-                    const isDone = document.querySelector('.tb-runs-count').innerText === count;
-                    if (isDone) done((performance.now() - start) / 1000);
-                    else requestAnimationFrame(check);
-                  };
-                  check();
-                })""",
-                [query, count],
-            )
-        )
-    assert min(seconds) < 0.2
-    assert max(seconds) < 5  # on a busy machine
+        page.get_by_label("Filter runs").fill(query)
+        page.get_by_text(text, exact=True).wait_for()
 
 
 @pytest.mark.slow
-def test_ten_thousand_runs_are_sorted_at_once(open_page: Any) -> None:
-    """Only the visible rows are rendered, and a click on a heading takes less than a second."""
+def test_ten_thousand_runs_are_sorted(open_page: Any) -> None:
+    """Only the visible rows are rendered. How long it takes is measured by benchmarks/page.py."""
     page = open_page("#scalars&runs=&columns=loss:last&view=list")
     page.wait_for_function(
         """(name) => document.querySelector(`.tb-row[title="${name}"] .tb-cell`)
           ?.textContent.startsWith('0')""",
         arg=name_of(0),
     )
-    page.evaluate(
-        """(second) => {
-      const list = document.querySelector('aside');
-      list.addEventListener(
-        'click', () => { globalThis.start = performance.now(); }, { capture: true });
-      new MutationObserver(() => {
-        if (globalThis.names()[1] === second) {
-          globalThis.took ??= performance.now() - globalThis.start;
-        }
-      }).observe(list, { subtree: true, childList: true, attributes: true });
-    }""",
-        name_of(pow(7919, -1, NUM_RUNS)),
-    )
     page.get_by_role("columnheader", name="loss").get_by_role("button").click()
-    took = page.wait_for_function("() => globalThis.took").json_value()
-    print(f"10,000 runs were sorted and drawn within {took:.0f} ms")
-    assert took < 1000
+    second = name_of(pow(7919, -1, NUM_RUNS))
+    page.wait_for_function("(second) => names()[1] === second", arg=second)
     assert page.locator(".tb-row").count() < 100
 
 
 @pytest.mark.slow
 def test_ten_thousand_runs_are_coloured_and_grouped(open_page: Any) -> None:
-    """A machine with two processors takes 0.3 s for each, with the attributes that it reads."""
+    """By the attributes that it reads. How long it takes is measured by benchmarks/page.py."""
     page = open_page("#scalars&runs=")
     page.get_by_text("0 of 10,000", exact=True).wait_for()
     page.evaluate("() => { globalThis.before = JSON.stringify(tb.colors()); }")
-    seconds = []
     for change, condition in [
         ("color=family", "() => JSON.stringify(tb.colors()) !== globalThis.before"),
         ("color=by:width", "() => document.querySelector('.tb-legend-scale')"),
@@ -118,9 +82,5 @@ def test_ten_thousand_runs_are_coloured_and_grouped(open_page: Any) -> None:
               document.querySelectorAll('.tb-legend span').length === 5""",
         ),
     ]:
-        start = time.monotonic()
         page.evaluate("(change) => { location.hash = `#scalars&runs=&${change}`; }", change)
         page.wait_for_function(condition)
-        seconds.append(time.monotonic() - start)
-    print("seconds:", *(f"{value:.2f}" for value in seconds))
-    assert max(seconds) < 10

@@ -312,11 +312,17 @@ def test_variables_for_other_servers_do_not_close_the_tab_of_jupyterlab(
     command = [word.format(unix_socket="socket") for word in found["command"]]
     with subprocess.Popen(command, env={**os.environ, **found["environment"]}) as process:
         try:
-            until(lambda: Path("socket").exists() or process.poll() is not None)
+            until(lambda: is_listening() or process.poll() is not None)
             until(lambda: asked("data/runs") == b'["mine/train"]')
             assert b"<title>" in asked("")
         finally:
             process.kill()
+
+
+def is_listening() -> bool:
+    """Whether the socket accepts connections: its file exists a moment before."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex("socket") == 0
 
 
 def asked(path: str) -> bytes:
