@@ -96,7 +96,8 @@ def run_list(bench: Bench) -> dict[str, float]:
 
 
 def run_queries(bench: Bench) -> dict[str, float]:
-    """10,000 runs: the time from a new query until the runs that it finds are listed."""
+    """10,000 runs: the time from a new query until the runs that it finds are listed, and from a
+    new order or grouping until its rows are drawn."""
     folder = bench.logs / "R10000-hparams"
     if not folder.exists():
         for index in range(10_000):
@@ -113,6 +114,10 @@ def run_queries(bench: Bench) -> dict[str, float]:
         for query, count in QUERIES.items():
             milliseconds = page.evaluate(QUERY_TIME, [query, f"of {count:,} (of 10,000)"])
             times[f"10,000 runs filtered by {query}, ms"] = milliseconds
+        page.get_by_label("Filter runs").fill("")
+        for what, (settings, condition) in ARRANGEMENTS.items():
+            milliseconds = page.evaluate(ARRANGEMENT_TIME % condition, f"#none&{settings}")
+            times[f"10,000 runs {what}, ms"] = milliseconds
     return times
 
 
@@ -168,6 +173,23 @@ QUERY_TIME = f"""async ([query, count]) => {{
   while (!document.querySelector('.tb-runs-count').innerText.endsWith(count)) await drawn();
   return performance.now() - start;
 }}"""
+ARRANGEMENTS = {
+    "with a column": ("columns=loss:last&view=list", "cells()[1] === '0'"),
+    "sorted by it": (
+        "columns=loss:last&view=list&sort=-loss:last",
+        "cells()[1] === '0.99'",
+    ),
+    "coloured by a hyperparameter": ("color=by:lr", "document.querySelector('.tb-legend')"),
+    "grouped by it": ("group=by:lr", "document.querySelector('[role=row]')?.title === 'lr=1'"),
+}
+"""Settings in the address, and what is so once they are drawn. The first one reads the values."""
+ARRANGEMENT_TIME = """async (hash) => {
+  const cells = () => [...document.querySelectorAll('.tb-row .tb-cell')].map((c) => c.innerText);
+  const start = performance.now();
+  location.hash = hash;
+  while (!(%s)) await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
 CHECK_ALL = f"""async () => {{
   {AFTER_FRAME}
   const box = document.querySelector('.tb-runs-all input');
