@@ -163,7 +163,7 @@
  * @property {(path: string, params?: Params) => string} url  the URL of an address of the server
  * @property {(url: URL) => Promise<void>} css  adds a style sheet to the page, once
  * @property {boolean} isEmbedded  whether the page shows the tab alone
- * @property {() => void} focusList  focuses the current row of the run list, if nothing has the focus
+ * @property {() => void} focusList  focuses the current row of the run list, or its filter if there is none, if nothing has the focus
  *
  * @typedef {object} Notes
  * @property {Readable<ReadonlyMap<string, Noted>>} runs  those with a name or a colour; another map only if one changes

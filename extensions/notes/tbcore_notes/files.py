@@ -4,10 +4,11 @@ Each process that writes has a file of its own, whose name says which process th
 
     alice@laptop-3f2a91c0-4711-5be1d2.jsonl      user@host-MACHINE-PROCESS-RANDOM
 
-It only adds whole lines at the end. So no process needs a lock, a reader needs to read only what
-was added since the last time, and a process that is killed leaves at most a line without its end,
-which was confirmed to nobody. A later process on the same machine continues the file of one that is
-gone, after it has renamed it; of several processes that try, the system lets one succeed.
+It only adds whole lines at the end, and takes them back if that fails. So no process needs a lock,
+a reader needs to read only what was added since the last time, and a process that is killed leaves
+at most a line without its end, which was confirmed to nobody. A later process on the same machine
+continues the file of one that is gone, after it has renamed it; of several processes that try, the
+system lets one succeed.
 """
 
 from __future__ import annotations
@@ -126,8 +127,7 @@ class Directory:
         self._files = {}
 
     def add(self, lines: bytes) -> None:
-        """Adds whole lines to this process's own file. Raises OSError; then the last line does not
-        count, and of several, the first ones may."""
+        """Adds whole lines to this process's own file. Raises OSError; then none of them counts."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         if sum(num_bytes for num_bytes, _ in self._found().values()) + len(lines) > MAX_BYTES:
             raise OSError(errno.EFBIG, f"there are {size(MAX_BYTES)} of notes", self.path)
@@ -215,10 +215,15 @@ class _Writer:
         descriptor = opened_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._is_torn = True
         try:
-            written = os.write(descriptor, data)
-            if written < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
-            os.fsync(descriptor)
+            before = os.fstat(descriptor).st_size
+            try:
+                written = os.write(descriptor, data)
+                if written < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, before)  # Else the first of several lines would count.
+                raise
         finally:
             os.close(descriptor)
         self._is_torn = False

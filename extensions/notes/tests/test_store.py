@@ -309,7 +309,7 @@ from tbcore_notes.store import NotesError
 store.change(["kept"], {"note": "x" * 500}, is_own=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (900, 5000))
 try:
-    store.change(["lost"], {"note": "x" * 500}, is_own=True)
+    store.change(["lost", "lost too"], {"note": "x" * 250}, is_own=True)
 except NotesError as error:
     print(error)
 assert store.runs.keys() == {"kept"}

@@ -72,7 +72,8 @@ async function loadNotes(state) {
     isEmbedded: document.documentElement.dataset.query?.includes("embed") ?? false,
     focusList: () => {
       if (document.activeElement && document.activeElement !== document.body) return;
-      /** @type {HTMLElement | null} */ (document.querySelector('.tb-runs [role="row"] [tabindex="0"]'))?.focus();
+      const row = '.tb-runs [role="row"] [tabindex="0"]';
+      /** @type {HTMLElement | null} */ (document.querySelector(row) ?? document.querySelector(".tb-runs [type=search]"))?.focus();
     },
   });
 }
