@@ -295,6 +295,27 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     wait_for_runs(linked, "sweep/lr2", "sweep/lr3")
 
 
+@pytest.mark.parametrize("rule", ["", "family"])
+def test_groups_keep_their_colours_when_one_is_archived(
+    serve: Any, profile: Any, tmp_path: Path, rule: str
+) -> None:
+    for number in range(12):
+        for seed in range(2):
+            write_run(tmp_path / "seeds", f"cfg{number:02}/s{seed}", scalars={"loss": [1.0, 0.5]})
+    server = serve(tmp_path / "seeds")
+    page = profile.open(server.url, f"{fragment(server)}&group=seeds&color={rule}")
+    group_colors = """Object.fromEntries([...document.querySelectorAll('.tb-row')].map(
+      (row) => [row.title, row.querySelector('input').style.getPropertyValue('--tb-check')]))"""
+    page.wait_for_function(f"() => Object.keys({group_colors}).length === 12")
+    colors = page.evaluate(f"() => {group_colors}")
+    assert all(colors.values())
+    menu(page, "cfg02/*", "Archive these 2 runs")
+    page.get_by_text("Archived 2 runs.").wait_for()
+    page.wait_for_function(f"() => Object.keys({group_colors}).length === 11")
+    colors.pop("cfg02/*")
+    assert page.evaluate(f"() => {group_colors}") == colors
+
+
 def test_what_others_archived_is_folded_away_with_their_names(
     server: Any, profile: Any, logdir: Path
 ) -> None:
@@ -387,6 +408,25 @@ def test_a_page_without_the_token_reads_and_says_how_to_write(
     assert values(logdir, "other").get("archived") is None
     open_writing(profile, server)
     until(starred.is_enabled)
+
+
+def test_the_printed_address_opened_in_the_same_tab_changes_no_choice(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """It is opened in the middle of the work, because the menu asks for it."""
+    page = profile.open(server.url)
+    page.get_by_label("Filter runs").fill("lr1 | lr2")
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    page.get_by_label("Filter tags").fill("loss")
+    page.wait_for_function("() => location.hash.includes('query=lr1')")
+    before = page.evaluate("() => location.href")
+    page.evaluate("(fragment) => { location.hash = fragment; }", fragment(server))
+    page.wait_for_function("(before) => location.href === before", arg=before)
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    assert page.get_by_label("Filter tags").input_value() == "loss"
+    page.get_by_role("checkbox", name="sweep/lr1").focus()
+    page.keyboard.press("s")
+    until(lambda: values(logdir, "sweep/lr1") == {"starred": True})
 
 
 def test_a_token_of_an_earlier_server_is_said_to_be_one(

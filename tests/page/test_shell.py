@@ -1032,6 +1032,14 @@ def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any)
     expected = f"{server.url}/#scalars&tagQuery=loss"
     assert page.evaluate("() => navigator.clipboard.readText()") == expected
     page.get_by_role("button", name="Copy link").wait_for()
+    # With the colours that the reader has chosen.
+    page.locator('[role="row"][title="train"]').click(button="right")
+    page.get_by_label("Colour").fill("#123456")
+    page.keyboard.press("Escape")
+    button.click()
+    page.get_by_role("button", name="Link copied").wait_for()
+    text = page.evaluate("() => navigator.clipboard.readText()")
+    assert text == f"{server.url}/#scalars&colors=train,123456&tagQuery=loss"
 
 
 def test_a_menu_stays_on_the_page(open_page: Any) -> None:

@@ -6,6 +6,7 @@ import { computed, signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { adoptStyles } from "../lib/ui/lazy.js";
 import { LeftOff, isPlain, openPlain, watchLeftOff } from "./runs/left-off.js";
+import { linkOf, pictureOf } from "./state/picture.js";
 import { address } from "./state/server.js";
 
 /** @import { Notes, NotesModule } from "../host.js" */
@@ -48,7 +49,7 @@ async function load(state) {
 function show(notes, state, leftOff) {
   const line = computed(() => leftOff.value && html`<${LeftOff} key="left" state=${state} leftOff=${leftOff.value} />`);
   const foot = computed(() => (line.value || notes.foot.value ? [notes.foot.value, line.value] : null));
-  state.notes.value = { ...notes, foot };
+  state.notes.value = { ...notes, foot, link: () => linkOf(state) };
 }
 
 /** @param {State} state */
@@ -62,7 +63,7 @@ async function loadNotes(state) {
     generation: computed(() => state.status.value?.notes_generation ?? 0),
     query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter }),
     address: computed(() => new URL(state.link()).hash),
-    picture: async () => (await import("./state/picture.js")).pictureOf(state),
+    picture: async () => pictureOf(state),
     open: (fragment) => void (location.hash = fragment),
     isPlain: () => isPlain(state),
     openPlain: (next) => openPlain(next, state),

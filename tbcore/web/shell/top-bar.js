@@ -108,7 +108,7 @@ function CopyLink({ state }) {
     return () => clearTimeout(timer);
   }, [isCopied]);
   const onClick = async () => {
-    await copy(state.link());
+    await copy((state.notes.value ?? state).link());
     setCopied(true);
   };
   return html`<${IconButton}
@@ -116,7 +116,7 @@ function CopyLink({ state }) {
     label=${isCopied ? "Link copied" : "Copy link"}
     class="link-button"
     aria-live="polite"
-    title="Copy a link to this view, with its tab, runs, filters, groups and zoom${isLocal ? ", for this machine only" : ""}"
+    title="Copy a link to this view, as it is${isLocal ? ", for this machine only" : ""}"
     onClick=${onClick}
   />`;
 }

@@ -129,6 +129,19 @@ test("a group has the colour of its family, or of the value that its runs have i
   assert.deepEqual(colorsByRule("by:x", runs, same, "light", skewed, "median")?.legend?.values.map(([value]) => value), [2], "or the median");
 });
 
+test("without an archived run, others have the colours of before, and the legend has only their values", () => {
+  const runs = ["cnn/s0", "cnn/s1", "vit/s0", "vit/s1", "mlp/s0", "mlp/s1"];
+  const kept = runs.filter((run) => !run.startsWith("cnn"));
+  const optimizer = columns({ optimizer: { "cnn/s0": "sgd", "cnn/s1": "sgd", "vit/s0": "adam", "vit/s1": "rms", "mlp/s0": "rms", "mlp/s1": "lion" } });
+  for (const groupOf of [null, new Map(runs.map((run) => [run, run.split("/")[0]]))]) {
+    for (const rule of ["family", "by:optimizer"]) {
+      const [all, others] = [runs, kept].map((names) => colorsByRule(rule, names, groupOf, "light", optimizer, "mean", runs));
+      for (const name of groupOf ? ["vit", "mlp"] : kept) assert.equal(others?.colors.get(name), all?.colors.get(name), `${rule} ${name}`);
+      assert.ok(!others?.legend?.values.some(([value]) => value === "sgd"));
+    }
+  }
+});
+
 test("there are no colours while the attribute is read", () => {
   assert.equal(colorsByRule("by:lr", ["a"], null, "light", () => null), null);
   assert.equal(colorsByRule("by:", ["a"], null, "light", () => null), null);

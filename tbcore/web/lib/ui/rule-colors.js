@@ -108,7 +108,8 @@ const SCALE = {
  * has a colour of its own, which stays when others are added. Many numbers are on a scale by their
  * ranks, so that one diverged run does not make all others look equal.
  * @param {readonly string[]} names
- * @param {ReadonlyMap<string, Value>} values  by name; names without a value are gray
+ * @param {ReadonlyMap<string, Value>} values  by name, maybe also of names that are not shown; names
+ *   without a value are gray
  * @param {Theme} theme
  * @returns {{ colors: Map<string, string>, legend: Legend }} name to `#rrggbb`, and what they mean
  */
@@ -116,9 +117,9 @@ export function valueColors(names, values, theme) {
   const distinct = new Set(names.flatMap((name) => values.get(name) ?? []));
   const numbers = [...distinct].filter((value) => typeof value === "number");
   const isScale = numbers.length === distinct.size && distinct.size > MAX_VALUE_COLORS;
-  const colorOf = isScale ? scaleColors(numbers, theme) : distinctColors([...distinct], theme);
+  const colorOf = isScale ? scaleColors(numbers, theme) : distinctColors([...new Set(values.values())], theme);
   const colors = new Map(names.map((name) => [name, (values.has(name) && colorOf.get(values.get(name) ?? "")) || NO_VALUE_COLOR]));
-  const shown = [...colorOf];
+  const shown = [...colorOf].filter(([value]) => distinct.has(value));
   const listed = isScale
     ? Array.from({ length: NUM_LISTED }, (_, i) => shown[Math.round((i / (NUM_LISTED - 1)) * (shown.length - 1))])
     : shown.sort(([a], [b]) => compareValues(a, b));

@@ -31,22 +31,23 @@ const MAX_SHARE = 3 / 4;
  * @param {Theme} theme
  * @param {ColumnOf} columnOf
  * @param {import("../../lib/group-statistics.js").Average} [average]  which groups with different numbers have the colours of
+ * @param {readonly string[]} [allRuns]  also archived ones, without which families and values would have other colours
  * @returns {{ colors: Map<string, string>, legend: Legend | null } | null} run or group to
  *   `#rrggbb`; null while the attribute is read, or if the rule names none
  */
-export function colorsByRule(rule, runs, groupOf, theme, columnOf, average = "mean") {
-  const members = groupsOf(runs, (run) => groupOf?.get(run) ?? run);
+export function colorsByRule(rule, runs, groupOf, theme, columnOf, average = "mean", allRuns = runs) {
+  const [members, allMembers] = [runs, allRuns].map((names) => groupsOf(names, (run) => groupOf?.get(run) ?? run));
   if (rule === "family") {
-    const familyOf = familiesOf(runs);
+    const familyOf = familiesOf(allRuns);
     // A group belongs to the family of its first run.
-    const families = groupsOf([...members.keys()], (name) => familyOf.get(members.get(name)?.[0] ?? "") ?? name);
+    const families = groupsOf([...allMembers.keys()], (name) => familyOf.get(allMembers.get(name)?.[0] ?? "") ?? name);
     return { colors: familyColors(families, theme), legend: null };
   }
   const [attribute] = attributesOf(rule);
   const column = attribute === undefined ? null : columnOf(attribute);
   if (!column) return null;
-  const values = new Map([...members].flatMap(([name, runs]) => {
-    const value = commonValue(runs.flatMap((run) => column.get(run) ?? []), average);
+  const values = new Map([...allMembers].flatMap(([name, all]) => {
+    const value = commonValue((members.get(name) ?? all).flatMap((run) => column.get(run) ?? []), average);
     return value === undefined ? [] : [[name, value]];
   }));
   return valueColors([...members.keys()], values, theme);

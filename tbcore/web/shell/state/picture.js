@@ -1,4 +1,4 @@
-/** All of what the page shows, as the fragment of an address that shows the same in every browser. Loaded for named views. */
+/** All of what the page shows, as the fragment of an address that shows the same in every browser; and the link to copy. Loaded after the first tab. */
 
 import { formatAddress, parseAddress } from "../../lib/address.js";
 import { formatLists, parseLists } from "../../lib/text-names.js";
@@ -31,6 +31,15 @@ export function pictureOf(state) {
     }
   }
   return formatAddress({ tab, values: all });
+}
+
+/** The link to copy: the page's address, with the colours that the reader has chosen. @param {State} state */
+export function linkOf(state) {
+  const url = new URL(state.link());
+  const { tab, values } = parseAddress(url.hash);
+  const own = ownColors(state);
+  if (own.size > 0) url.hash = formatAddress({ tab, values: { colors: textOf(own), ...values } });
+  return url.href;
 }
 
 /** The colours that the reader has chosen for runs and groups that are there. @param {State} state */

@@ -222,7 +222,9 @@ export class State extends ServerState {
     const { tab, values } = parseAddress(location.hash);
     const { runs, view, sort, write, ...settings } = values;
     for (const [name] of this.#texts) delete settings[name];
-    batch(() => {
+    // The secret of the printed address, with which notes can be changed, goes from the address at once. Alone, it changes no choice.
+    if (write) store("tbcore.write", write);
+    if (!write || location.hash.includes("&")) batch(() => {
       if (tab !== "") this.tab.value = tab;
       if (this.#selectionInAddress.peek() !== (runs ?? null)) {
         const text = fullText(runs);
@@ -234,11 +236,7 @@ export class State extends ServerState {
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
       this.#writtenRule = this.groupRule.value;
     });
-    // The secret of the printed address, with which notes can be changed, goes from the address at once.
-    if (write) {
-      store("tbcore.write", write);
-      history.replaceState(null, "", this.#address());
-    }
+    if (write) history.replaceState(null, "", this.#address());
   }
 
   /** Returns the address of the current view: its hash, or the page's path if the hash is empty. */

@@ -26,18 +26,18 @@ export class Rules {
   #lastColors = /** @type {ReturnType<typeof colorsByRule>} */ (null);
 
   /**
-   * Group of each run, null if runs are not grouped; and why the rule is invalid, as it can be in a
-   * link. While attributes are read, or nothing is known of a regular expression, the groups are
+   * Group of each run, also of archived ones, so that no group has another colour without them; null
+   * if runs are not grouped. And why the rule is invalid, as it can be in a link. While attributes are read, or nothing is known of a regular expression, the groups are
    * those of the previous rule.
    */
   grouping = computed(() => {
-    const { groupRule, runs } = this.#state;
+    const { groupRule, allRuns } = this.#state;
     let error = attributesOf(groupRule.value).reduce((/** @type {string | null} */ found, text) => found ?? this.#mistakeIn(text, false), null);
     const attributes = attributesFor(this.#state);
     const isMistaken = attributesOf(groupRule.value).some((text) => attributes.mistakeIn(text) !== null);
     try {
       const isGrouped = groupRule.value !== "" && !isMistaken;
-      this.#lastGroups = isGrouped ? (groupRuns(groupRule.value, runs.value, expressionOf, this.columnOf, attributes.nameOf) ?? this.#lastGroups) : null;
+      this.#lastGroups = isGrouped ? (groupRuns(groupRule.value, allRuns.value, expressionOf, this.columnOf, attributes.nameOf) ?? this.#lastGroups) : null;
     } catch (caught) {
       this.#lastGroups = null;
       error = caught instanceof Error ? caught.message : String(caught);
@@ -76,7 +76,7 @@ export class Rules {
   /** Number of runs of each group. */
   groupSizes = computed(() => {
     const { groupOf } = this.grouping.value;
-    const groups = groupsOf([...(groupOf?.keys() ?? [])], (run) => groupOf?.get(run) ?? run);
+    const groups = groupsOf(groupOf ? this.#state.runs.value : [], (run) => groupOf?.get(run) ?? run);
     return new Map(Array.from(groups, ([name, runs]) => [name, runs.length]));
   });
 
@@ -85,10 +85,10 @@ export class Rules {
    * are not known, the colours are those of before.
    */
   colors = computed(() => {
-    const { colorRule, runs, theme } = this.#state;
+    const { colorRule, allRuns, runs, theme } = this.#state;
     const { groupOf } = this.grouping.value;
     const isUsed = colorRule.value !== "" && this.colorError.value === null;
-    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf, this.average.value) ?? this.#lastColors));
+    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf, this.average.value, allRuns.value) ?? this.#lastColors));
   });
 
   /**
