@@ -69,8 +69,8 @@ export async function svgToPNG(svg, scale) {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {
     const image = new Image();
-    image.src = url;
-    await image.decode();
+    // Not decode(), which waits for a frame: a browser draws none of a page in the background.
+    await new Promise((onload, onerror) => Object.assign(image, { onload, onerror, src: url }));
     const { width, height } = image;
     const allowedScale = Math.min(scale, MAX_SIDE_PX / width, MAX_SIDE_PX / height, Math.sqrt(MAX_PIXELS / (width * height)));
     const canvas = document.createElement("canvas");
