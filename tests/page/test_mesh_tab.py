@@ -270,6 +270,21 @@ def test_a_drag_turns_all_meshes_and_a_link_has_the_view(open_page: Any) -> None
     assert "mesh.view=70,30,1,0." in page.evaluate("() => location.hash")
 
 
+def test_another_setting_does_not_end_a_drag(open_page: Any) -> None:
+    """The steps may be playing while a mesh is turned, whose view is in the address only later."""
+    page = open_page("#mesh&query=train&mesh.step=0")
+    wait_until_drawn(page, "shape/red", "train")
+    box = canvas(page, "shape/red", "train").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 100, y, steps=4)
+    page.keyboard.press("]")
+    page.wait_for_function("() => location.hash.includes('mesh.step=10')")
+    page.mouse.up()
+    wait_for_view(page, "80,20")
+
+
 def test_each_mesh_can_have_a_camera_of_its_own(open_page: Any) -> None:
     page = open_page("#mesh&query=train|eval")
     pairs = [(tag, run) for tag in TAGS for run in RUNS]

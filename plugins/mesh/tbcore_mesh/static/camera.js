@@ -108,7 +108,11 @@ export class Cameras {
   constructor(settings) {
     this.#settings = settings;
     this.shared = signal(parseCamera(settings.value.view));
+    let last = settings.value.view;
     settings.subscribe(({ view }) => {
+      // Another setting may change during a gesture, when the camera is not in the address yet.
+      if (view === last) return;
+      last = view;
       if ((view ?? null) !== formatCamera(this.shared.value)) this.shared.value = parseCamera(view);
     });
   }
