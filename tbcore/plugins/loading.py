@@ -86,21 +86,20 @@ def load_plugins(
 
     With `strict`, errors are raised instead of recorded, now and in later calls of hooks.
     """
-    sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
+    sources = find(only=only, extra=extra, folders=folders, strict=strict)
     return load(sources, without=without, dev=dev, strict=strict, tuning=tuning)
 
 
 def plugins_of(config: Config) -> Plugins:
     """The plugins of a server, imported and checked, or `starting` if that takes long."""
+    sources = find(folders=config.plugins_dirs)
     without = config.without_plugins
-    sources = find(without=without, folders=config.plugins_dirs)
     return load(sources, without=without, dev=config.dev, waits=False, tuning=config.tuning)
 
 
 def find(
     *,
     only: Sequence[str] | None = None,
-    without: Sequence[str] = (),
     extra: Mapping[str, object] | None = None,
     folders: Sequence[str] = (),
     strict: bool = False,
@@ -133,8 +132,7 @@ def find(
                 reason = f"not listed in {ONLY_VARIABLE}"
             found.append(source._replace(disabled_by=reason))
         found += _not_installed(names_to_import or (), [*from_folders, *all_installed])
-    return [source._replace(disabled_by="--no_plugin") if source.name in without else source
-            for source in found]  # fmt: skip
+    return found
 
 
 def load(
@@ -149,15 +147,17 @@ def load(
 ) -> Plugins:
     """Imports and checks the plugins of all sources, and those that their hooks `plugins` return.
 
-    Of the latter, those in `without` are disabled. Without `waits`, plugins that take long are
-    returned while they are `starting`. Plugins in `keep` were loaded before: they are
-    not imported again, but returned unchanged.
+    Those in `without` are disabled. Without `waits`, plugins that take long are returned while they
+    are `starting`. Plugins in `keep` were loaded before: they are not imported again, but returned
+    unchanged.
     """
     kept = {plugin.source.key: plugin for plugin in keep if plugin.source}
     first_of_name: dict[str, Source] = {}
     plugins: Plugins = []
     sources = list(sources)
     for source in sources:
+        if source.name in without:
+            source = source._replace(disabled_by="--no_plugin")
         if not source.disabled_by:
             first_of_name.setdefault(source.name, source)
         plugin = kept.get(source.key)
@@ -174,8 +174,7 @@ def load(
             if not source.disabled_by:
                 _in_time(plugin, waits, _try_load, plugin, source, first_of_name[source.name])
         plugins.append(plugin)
-        for more in plugin.more:
-            sources.append(more._replace(disabled_by="--no_plugin" * (more.name in without)))
+        sources += plugin.more
     return sorted(plugins, key=lambda plugin: plugin.name)
 
 

@@ -16,7 +16,8 @@ logger = logging.getLogger(__name__)
 
 
 def check_settings(plugins: Plugins, config: Config) -> None:
-    """Raises OptionError if `--set` names a plugin that does not exist.
+    """Raises OptionError if `--set` names a plugin that does not exist. While plugins are starting,
+    it is only logged, since their hook `plugins` may return it.
 
     An environment variable that names no option is only logged as a warning, since it may be meant
     for another installation. The variables of plugins that failed or are disabled are not checked,
@@ -26,10 +27,13 @@ def check_settings(plugins: Plugins, config: Config) -> None:
     for name, values in config.plugin_values.items():
         if name not in names:
             key = next(iter(values), "key")
-            raise OptionError(
+            line = (
                 f"--set {name}.{key}: no plugin {name!r} is installed{did_you_mean(name, names)}"
                 f"{_list_of('installed', sorted(names))}"
             )
+            if not any(plugin.starting for plugin in plugins):
+                raise OptionError(line)
+            logger.warning("%s", line)
     known = {
         option.variable(plugin.name): plugin
         for plugin in plugins

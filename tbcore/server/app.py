@@ -21,7 +21,7 @@ import tbcore
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, query_of
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import load, mount_all
+from tbcore.plugins.loading import close_all, load, mount_all
 from tbcore.plugins.settings import check_settings
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
@@ -104,6 +104,8 @@ class App:
         self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
+        self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
+        self._is_closed = False
         self._served = self._build_served(mounted, disabled_plugins, {})
         self.tuning = config.tuning
         self.policy = b""
@@ -138,14 +140,27 @@ class App:
         """Waits until a plugin has started, and serves it with those of its hook `plugins`."""
         assert plugin.starting is not None
         outcome, plugin.starting = plugin.starting.result(), None
-        late = [outcome.value]
+        late, disabled = [outcome.value], list[LoadedPlugin]()
         if not isinstance(outcome.value, MountedPlugin):  # It was the import that took long.
-            plugins = [plugin, *load(plugin.more, dev=plugin.dev, tuning=plugin.tuning)]
-            late = mount_all(plugins, self._multiplexer, self._config, keep=())
+            without = self._config.without_plugins
+            more = load(plugin.more, without=without, dev=plugin.dev, tuning=plugin.tuning)
+            disabled = [each for each in more if each.disabled_by]
+            late = mount_all([plugin, *more], self._multiplexer, self._config, keep=())
         with self._adding:
+            self._starting.discard(plugin)
+            if self._is_closed:
+                close_all(m.plugin for m in late)
+                return
             served = {m.plugin.name: m for m in self.mounted if m.plugin is not plugin}
             served = {m.plugin.name: m for m in late} | served
-            self.replace([served[name] for name in sorted(served)], self._disabled)
+            self.replace([served[name] for name in sorted(served)], [*self._disabled, *disabled])
+
+    def close_plugins(self) -> None:
+        """Calls `close` of all plugins, once; of those that are starting when they have started."""
+        with self._adding:
+            is_first, self._is_closed = not self._is_closed, True
+        if is_first:
+            close_all(m.plugin for m in self.mounted if m.plugin not in self._starting)
 
     def close_streams(self) -> None:
         """Ends the open streams of updates, which would keep the server running.
@@ -232,7 +247,8 @@ class App:
             return response or _not_found(path)
         name, separator, rest = path[1:].partition("/")
         plugin = served.plugins.get(name)
-        if plugin is not None and plugin.mounted.plugin.implements("page_routes"):
+        has_pages = plugin is not None and plugin.mounted.plugin.may_implement("page_routes")
+        if plugin is not None and has_pages and path not in PAGES:
             if not separator and not slash:
                 return _with_slash(scope)
             self._multiplexer._note_request()

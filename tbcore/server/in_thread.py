@@ -17,7 +17,7 @@ from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.addresses import absolute, without_passwords
 from tbcore.eventfiles.logdir import checked_specs, local_directory
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import close_all, plugins_of
+from tbcore.plugins.loading import plugins_of
 from tbcore.plugins.types import LoadedPlugin
 from tbcore.server.app import App, create_app
 from tbcore.server.http_server import HttpServer
@@ -159,7 +159,8 @@ class Server:
         if self._http_server is not None and self._thread is not None:
             self._http_server.end()
             self._thread.join(END_TIMEOUT_SECONDS)
-            close_all(m.plugin for m in self.app.mounted)
+        if "app" in vars(self):
+            self.app.close_plugins()
         if self._listening is not None:
             self._listening.close()
 

@@ -96,14 +96,15 @@ class Reloader:
         so open pages load these tabs again.
         """
         config = self._config
-        sources = find(without=config.without_plugins, folders=config.plugins_dirs)
+        sources = find(folders=config.plugins_dirs)
         edited = [p.source for p in self._plugins if p.source and p.name in names_to_import]
-        edited += [s for s in sources if s.name in names_to_import and not s.disabled_by]
+        without = config.without_plugins
+        names = names_to_import.difference(without)
+        edited += [s for s in sources if s.name in names and not s.disabled_by]
         _forget_modules(edited)
         keep = [p for p in self._plugins if p.source and not p.source.names & names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
         before = self._plugins
-        without = config.without_plugins
         self._plugins = load(sources, without=without, keep=keep, dev=True, tuning=config.tuning)
         for plugin in self._plugins:
             if plugin.source and plugin.source.names & (names_to_import | names_to_refresh):

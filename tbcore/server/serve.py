@@ -205,7 +205,7 @@ def _run_server(
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
     # the same reason, this module and the loader import at their top only what the loader needs.
-    from tbcore.plugins.loading import close_all, plugins_of
+    from tbcore.plugins.loading import plugins_of
     from tbcore.server.app import create_app
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
@@ -268,7 +268,7 @@ def _run_server(
     server.run(sockets=listening.sockets)
     if reloader is not None:
         reloader.stop()
-    close_all(m.plugin for m in app.mounted)
+    app.close_plugins()
     reporter.stop()
     # TensorBoard ends with status 0, which supervisors and other programs take for success.
     return 128 + server.exit_signal if server.exit_signal and options.program == "tbcore" else 0

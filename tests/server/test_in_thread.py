@@ -8,13 +8,15 @@ import threading
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 from common_fixtures import until
 
-from tbcore.engine import Server
+from tbcore import PluginInfo, hookimpl
+from tbcore.engine import Server, load_plugins
 from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles import addresses
 from tbcore.eventfiles.local_disk import LocalDisk, LocalRoot
@@ -44,6 +46,24 @@ def test_it_serves_the_logs_and_their_changes_until_it_ends(tmp_path: Path) -> N
     with pytest.raises(OSError, match="refused"):
         get(server, "data/runs")
     until(lambda: set(threading.enumerate()) <= threads)
+
+
+@pytest.mark.parametrize("is_started", [True, False])
+def test_plugins_are_closed_once(tmp_path: Path, is_started: bool) -> None:
+    """Also those of a server that was only called without a socket."""
+    closed: list[str] = []
+    info = PluginInfo(title="Mine", module=None)
+    close = hookimpl(lambda: closed.append("mine"))
+    mine = SimpleNamespace(plugin_info=hookimpl(lambda: info), close=close)
+    server = Server(tmp_path, plugins=load_plugins(only=(), extra={"mine": mine}))
+    server.stop()
+    assert closed == []
+    assert [m.plugin.name for m in server.app.mounted] == ["mine"]
+    if is_started:
+        server.start()
+    for _ in range(2):
+        server.stop()
+        assert closed == ["mine"]
 
 
 def test_two_servers_have_two_ports_and_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:

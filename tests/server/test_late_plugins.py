@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,10 +54,14 @@ def good() -> Any:
     return SimpleNamespace(plugin_info=hookimpl(lambda: info), routes=hookimpl(lambda: list(NAMES)))
 
 
-def started(tmp_path: Path, values: Any = None, **plugins: Any) -> TestClient:
+def started(
+    tmp_path: Path, values: Any = None, without: Sequence[str] = (), **plugins: Any
+) -> TestClient:
     tuning = patient_tuning(slow_call_seconds=0.05)
-    loaded = load(find(only=(), extra=plugins), waits=False, tuning=tuning)
-    config = Config(logdir=str(tmp_path), plugin_values=values or {}, tuning=tuning)
+    sources = find(only=(), extra=plugins)
+    loaded = load(sources, without=without, waits=False, tuning=tuning)
+    given = {"plugin_values": values or {}, "without_plugins": without}
+    config = Config(logdir=str(tmp_path), tuning=tuning, **given)
     app = create_app(config, multiplexer=Multiplexer(), plugins=loaded)
     return TestClient(app, base_url="http://localhost:6006")
 
@@ -128,6 +133,43 @@ def test_a_late_plugin_may_have_more(tmp_path: Path) -> None:
     assert titles["good"] == "Good"
 
 
+def test_more_plugins_of_a_late_one_have_the_users_options(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their names are not known when the server starts."""
+    slow = Slow("plugin_info", plugins={"more": Slow("").hooks, "out": good()})
+    values = {"more": {"a": "5"}}
+    with caplog.at_level(logging.WARNING):
+        client = started(tmp_path, values, without=["out"], slow=slow.hooks)
+    assert "--set more.a: no plugin 'more' is installed; installed: slow" in caplog.messages
+    slow.go()
+    until(lambda: "more" in states(client))
+    assert states(client) == {"more": "active", "out": "off", "slow": "active"}
+    plugins = client.get("/data/plugins").json()["plugins"]
+    assert [option["value"] for p in plugins for option in p["options"] if p["name"] == "more"] == [
+        5
+    ]
+
+
+def test_a_plugin_that_starts_when_the_server_ends_is_closed_later(tmp_path: Path) -> None:
+    """Once, as the others; its routes are not served any more."""
+    closed: list[str] = []
+    slow = Slow("routes")
+    slow.hooks.close = hookimpl(lambda: closed.append("slow"))
+    quick = good()
+    quick.close = hookimpl(lambda: closed.append("quick"))
+    client = started(tmp_path, quick=quick, slow=slow.hooks)
+    app: Any = client.app
+    for _ in range(2):
+        app.close_plugins()
+        assert closed == ["quick"]
+    slow.go()
+    until(lambda: closed == ["quick", "slow"])
+    app.close_plugins()
+    assert closed == ["quick", "slow"]
+    assert client.get("/data/plugin/slow/name").status_code == 503
+
+
 def test_the_log_names_a_plugin_that_takes_long(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -178,5 +220,10 @@ def test_a_server_starts_without_a_plugin_whose_import_hangs(
     listed = lambda: httpx.get(f"{address}/data/plugins").json()["plugins"]  # noqa: E731
     [slow] = [plugin for plugin in listed() if plugin["name"] == "slow"]
     assert (slow["state"], slow["reason"]) == ("starting", "plugin 'slow' is starting")
+    # It may have pages: nobody knows before its import.
+    for path in ("slow/", "slow/x", "data/plugin/slow/x"):
+        response = httpx.get(f"{address}/{path}")
+        assert (response.status_code, response.text) == (503, "plugin 'slow' is starting"), path
     go.touch()
     until(lambda: "active" in [p["state"] for p in listed() if p["name"] == "slow"])
+    assert httpx.get(f"{address}/slow/").status_code == 404
