@@ -15,6 +15,7 @@ import pytest
 
 from tbcore.cli import main
 from tbcore.errors import TbcoreError
+from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore_testing import make_client, write_run
 from tbcore_testing.new_plugin import FILES, KINDS, new_plugin
 from tbcore_testing.plugin_command import new
@@ -123,6 +124,7 @@ def test_its_python_passes_ruff(made: Path) -> None:
         ("", "not a valid name of a plugin"),
         ("a" * 200, "not a valid name of a plugin"),
         ("plugins", "it is reserved for the page about all plugins"),
+        *[(name, "reserved for") for name in RESERVED_NAMES],
         ("server", "tbcore-server is the distribution of tbcore itself"),
     ],
 )

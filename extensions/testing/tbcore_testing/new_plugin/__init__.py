@@ -101,6 +101,10 @@ The name becomes a part of the module's name and, with `-` in place of `_`, of t
 
 RESERVED = {
     "plugins": "it is reserved for the page about all plugins",
+    **dict.fromkeys(
+        ("data", "static", "legacy", "healthz", "readyz", "metrics"),
+        "it is reserved for the core's addresses",
+    ),
     "server": "tbcore-server is the distribution of tbcore itself",
     "tbcore": "it is reserved for tbcore itself",
 }
