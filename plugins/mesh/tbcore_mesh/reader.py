@@ -38,6 +38,12 @@ def batch(value: Value, what: str) -> Array:
     return array
 
 
+def vertices_of(value: Value) -> Array:
+    """The vertices as float32 of shape (batch, n, 3); larger numbers become infinite."""
+    with np.errstate(over="ignore"):
+        return batch(value, "vertices").astype("<f4")
+
+
 def color_bytes(array: Array) -> Array:
     """Colours as uint8. Floats are fractions if none of them is above 1.
 
@@ -84,8 +90,7 @@ def decode_meshes(values: Mapping[str, Value], metadata: Mapping[str, Metadata])
         if FACE in values or COLOR in values:
             raise DecodeError("faces or colours were logged for it, but no vertices")
         raise DecodeError("its metadata does not say which part of a mesh it is")
-    with np.errstate(over="ignore"):
-        vertices = batch(values[VERTEX], "vertices").astype("<f4")
+    vertices = vertices_of(values[VERTEX])
     notes: list[str] = []
     faces = _fitting(values.get(FACE), "faces", len(vertices), notes)
     colors = _fitting(values.get(COLOR), "colours", len(vertices), notes)

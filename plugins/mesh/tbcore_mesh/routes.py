@@ -19,7 +19,7 @@ from tbcore.http import (
 )
 from tbcore.media import Media
 from tbcore_mesh.metadata import COLOR, FACE, PARTS, VERTEX, Part, make_group, parts_of
-from tbcore_mesh.reader import Sphere, batch, color_bytes, decode_meshes, sphere, union
+from tbcore_mesh.reader import Sphere, batch, color_bytes, decode_meshes, sphere, union, vertices_of
 
 FRAME_STEPS = 16
 """Maximum number of steps of a mesh that are read for its frame."""
@@ -104,14 +104,16 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     def read_spheres(item: Item) -> list[Sphere | None]:
         """The spheres around the meshes in an item with vertices; none if it cannot be read."""
-        if item.etag not in spheres_of:
-            if len(spheres_of) >= _MAX_CACHED:
-                spheres_of.clear()
+        spheres = spheres_of.get(item.etag)
+        if spheres is None:
             try:
-                spheres_of[item.etag] = [*map(sphere, batch(item.read(), "vertices"))]
+                spheres = [*map(sphere, vertices_of(item.read()))]
             except (DataError, NotFoundError):
                 return []
-        return spheres_of[item.etag]
+            if len(spheres_of) >= _MAX_CACHED:
+                spheres_of.clear()
+            spheres_of[item.etag] = spheres
+        return spheres
 
     return [
         *(route for route in media.routes() if route.path != "/tags"),

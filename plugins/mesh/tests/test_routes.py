@@ -313,3 +313,19 @@ def test_parts_for_programs(tbcore_logdir: Path, tbcore_client: MakeClient) -> N
         ("", 400),
     ):
         assert data(query).status_code == status, query
+
+
+def test_the_frame_leaves_out_what_the_picture_leaves_out(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """A vertex of float64 that float32 cannot have is not finite, so it is not drawn."""
+    far = [[*PLACES, [1e200, 0, 0]]]
+    [vertices] = summaries.mesh("m", [PLACES])
+    content = vertices.metadata.plugin_data.content
+    with EventFileWriter(tbcore_logdir / "a.tfevents") as writer:
+        own = {"plugin_name": "mesh", "plugin_content": content}
+        writer.add_tensor("m", far, step=1, dtype="float64", **own)
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_mesh])
+    [entry] = client.get("data/plugin/mesh/step?run=.&tag=m").json()["samples"]
+    assert entry["notes"] == ["Without 1 of 5 vertices: they are not finite."]
+    assert client.get("data/plugin/mesh/frame?run=.&tag=m").json() == [entry["sphere"]]
