@@ -56,8 +56,12 @@ def kind_of_content(head: bytes) -> str | None:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Finds a pattern of files, such as `Claim.files`, at the end of a path."""
-    steps = re.escape(pattern).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+    """Finds a pattern of files, such as `Claim.files`, at the end of a path.
+
+    No step of the match is empty, `.` or `..`, as those of keys in object stores may be.
+    """
+    steps = r"(?!\.{0,2}(?:/|\Z))" + re.escape(pattern).replace("/", r"/(?!\.{0,2}(?:/|\Z))")
+    steps = steps.replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
     return re.compile(rf"(?:^|/){steps}\Z")
 
 

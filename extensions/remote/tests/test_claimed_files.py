@@ -53,6 +53,16 @@ def test_files_in_a_bucket(s3: S3Server, tmp_path: Path) -> None:
     assert (newer.etag != file.etag, multiplexer.generation) == (True, generation + 1)
 
 
+def test_no_name_in_a_bucket_leads_out_of_a_run(s3: S3Server, tmp_path: Path) -> None:
+    """A key may have any steps, and a plugin may use a name as a path of its own."""
+    s3.put(f"runs/a/{FILE}", events(tmp_path / "e", 0))
+    for step in ("..", ".", "", "1", "..1", ".1"):
+        s3.put(f"runs/a/plugins/profile/{step}/x.xplane.pb", b"trace")
+    assert names(watched().multiplexer, "a") == [
+        f"plugins/profile/{step}/x.xplane.pb" for step in ("..1", ".1", "1")
+    ]
+
+
 def test_a_bucket_without_claims_is_listed_as_before(s3: S3Server, tmp_path: Path) -> None:
     """Of files that no plugin claims, nothing is kept but the known kinds."""
     s3.put(f"runs/a/{FILE}", events(tmp_path / "e", 0))
