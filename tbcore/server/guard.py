@@ -13,6 +13,7 @@ import copy
 import inspect
 import itertools
 import logging
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -34,6 +35,11 @@ from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
+WITHHELD = re.compile(
+    "set-cookie|access-control-.*|clear-site-data|service-worker-allowed"
+    "|strict-transport-security|nel|report-to|reporting-endpoints|.*-report-only"
+)
+"""Matches the names of headers that are not sent."""
 BUSY = "all of its threads are in use"
 """The reason why a call of a plugin was not started in time, for messages."""
 
@@ -172,9 +178,9 @@ class Guard:
                 raise
 
     def _withhold_headers(self, route: Route, response: Response) -> None:
-        """Removes cookies, which all plugins would get, and what allows pages of other sites."""
+        """Removes headers that concern the whole server, or send reports to another host."""
         for name in {*response.headers}:
-            if name == "set-cookie" or name.startswith("access-control-"):
+            if WITHHELD.fullmatch(name):
                 del response.headers[name]
                 if (route.path, name) not in self._withheld:
                     self._withheld.add((route.path, name))

@@ -114,6 +114,27 @@ def test_no_cookie_and_no_cors_header_leaves_the_server(
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "Clear-Site-Data",
+        "Service-Worker-Allowed",
+        "Strict-Transport-Security",
+        "NEL",
+        "Report-To",
+        "Reporting-Endpoints",
+        "Content-Security-Policy-Report-Only",
+        "Cross-Origin-Embedder-Policy-Report-Only",
+    ],
+)
+def test_no_header_of_a_plugin_concerns_the_whole_server_or_another_host(
+    ask: Make, name: str
+) -> None:
+    value = "default-src 'none'; report-uri https://other.example/"
+    response = ask(lambda request: PlainTextResponse("hello", headers={name: value}))
+    assert (response.text, name in response.headers) == ("hello", False)
+
+
+@pytest.mark.parametrize(
     ("path", "seen"),
     [
         ("x", "/x ''"),
