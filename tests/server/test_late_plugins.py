@@ -152,7 +152,7 @@ def test_more_plugins_of_a_late_one_have_the_users_options(
 
 
 def test_a_plugin_that_starts_when_the_server_ends_is_closed_later(tmp_path: Path) -> None:
-    """Once, as the others; its routes are not served any more."""
+    """Once; its routes are not served any more."""
     closed: list[str] = []
     slow = Slow("routes")
     slow.hooks.close = hookimpl(lambda: closed.append("slow"))
