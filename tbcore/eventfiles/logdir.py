@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
-from tbcore.eventfiles.other_files import OtherFiles, compiled, kind_of, summed
+from tbcore.eventfiles.other_files import OtherFiles, kind_of, matches, summed
 from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root, is_event_file
 from tbcore.text import describe, one_line, readable
 
@@ -190,7 +190,7 @@ class Logdir:
             for pattern in self._pacing.patterns() if file.is_listed else ():
                 directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
                 run = runs.get((spec_index, directory))
-                if run is not None and compiled(pattern).search(name):
+                if run is not None and matches(name, pattern):
                     scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
                     is_claimed = True
             if not is_claimed and (kind := kind_of(name)):

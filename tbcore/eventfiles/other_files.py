@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 _KINDS = re.compile(
@@ -54,15 +54,18 @@ def kind_of_content(head: bytes) -> str | None:
     return None if 0 in head[4:8] else "unknown"
 
 
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Finds a pattern of files, such as `Claim.files`, at the end of a path.
+def matches(path: str, pattern: str) -> bool:
+    """Whether the last steps of a path match those of a pattern of files, such as `Claim.files`.
 
-    No step of the match is empty, `.` or `..`, as those of keys in object stores may be.
+    No step that matches is empty, `.` or `..`, as those of keys in object stores may be. Takes time
+    proportional to the length of a name, however many `*` there are.
     """
-    steps = r"(?!\.{0,2}(?:/|\Z))" + re.escape(pattern).replace("/", r"/(?!\.{0,2}(?:/|\Z))")
-    steps = steps.replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
-    return re.compile(rf"(?:^|/){steps}\Z")
+    wanted = pattern.split("/")
+    steps = path.split("/")[-len(wanted) :]
+    return len(steps) == len(wanted) and all(
+        fnmatchcase(step, one) and step not in ("", ".", "..")
+        for step, one in zip(steps, wanted, strict=True)
+    )
 
 
 def depth_of(path: str, patterns: Collection[str]) -> int:
@@ -70,7 +73,7 @@ def depth_of(path: str, patterns: Collection[str]) -> int:
 
     The largest number if several patterns match, and -1 if none does.
     """
-    return max((p.count("/") for p in patterns if compiled(p).search(path)), default=-1)
+    return max((p.count("/") for p in patterns if matches(path, p)), default=-1)
 
 
 def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:

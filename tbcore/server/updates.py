@@ -48,7 +48,7 @@ class Updates:
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
             **({"notes_generation": notes.generation} if notes else {}),
-            **{f"{name}.notice": data for name, data in self._multiplexer._notices.items()},
+            **{f"{name}.notice": data for name, data in dict(self._multiplexer._notices).items()},
             **vars(status := self._multiplexer._status),
             "other_files": [files._asdict() for files in status.other_files],
             "past_problems": [problem._asdict() for problem in status.past_problems],

@@ -90,7 +90,7 @@ class Multiplexer:
         """When a series of a run was last requested, in seconds of the monotonic clock."""
         self._file_patterns: frozenset[str] = frozenset()
         """The patterns of files that plugins claim."""
-        self._notices: Mapping[str, str] = {}
+        self._notices: dict[str, str] = {}
         """Maps names of plugins to the last text of `notify`."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
@@ -293,7 +293,7 @@ class Multiplexer:
         """
         if len(text) > MAX_NOTICE_CHARACTERS:
             raise ValueError(f"the text of notify has {len(text)} characters, at most 4000")
-        self._notices = {**self._notices, plugin: text}
+        self._notices[plugin] = text
         self._notify()
 
     # -- for the server and the loader ---------------------------------------------------------

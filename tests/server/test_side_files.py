@@ -18,6 +18,7 @@ from starlette.routing import Route
 from tbcore import Claim, Multiplexer, NotFoundError, PluginInfo, hookimpl
 from tbcore.engine import Server, load_plugins
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec
+from tbcore.eventfiles.other_files import matches
 from tbcore.eventfiles.storage import Pacing
 from tbcore.http import bytes_response, json_response, required
 from tbcore_testing import TbcoreClient, make_client, write_run
@@ -280,6 +281,12 @@ def test_names_are_never_patterns(run: Path) -> None:
         if f.size == 5 and f.read(5) == b"latin"
     ]
     json_response(latin.name)
+
+
+def test_a_pattern_with_many_stars_takes_no_time() -> None:
+    """An engine that tries all ways to match would not end."""
+    assert matches("run/" + "ab" * 120, "*a*b" * 60)
+    assert not matches("run/" + "ab" * 120, "*a*b" * 60 + "c")
 
 
 def test_only_patterns_that_a_plugin_claims_are_found(client: TbcoreClient) -> None:
