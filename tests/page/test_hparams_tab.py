@@ -906,7 +906,7 @@ def test_the_step_of_the_best_value_is_everywhere_where_the_value_is(
 def test_rows_that_are_not_finite_stand_beside_the_others(
     serve: Any, open_tab: Any, tmp_path: Path
 ) -> None:
-    """They follow in the table, and have neither the star, a colour nor a dot at a finite value."""
+    """They follow in the table, and have neither the mark, a colour nor a dot at a finite value."""
     logdir = tmp_path / "diverged"
     values = {"best": 0.5, "worse": 1.5, "inf": math.inf, "minus": -math.inf, "nan": math.nan}
     for index, (name, value) in enumerate(values.items()):
@@ -926,7 +926,7 @@ def test_rows_that_are_not_finite_stand_beside_the_others(
     assert has_color == [True, True, False, False, False]
     assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
 
-    # With a single finite value, its row has no star, and is the only dot.
+    # With a single finite value, its row has no mark, and is the only dot.
     tab = open_tab("&hparams.show=scatter,table", server)
     tab.page.get_by_label("Filter runs").fill("-best")
     tab.wait_for_count("4 sessions, 1 more not found or not selected in the list of runs")

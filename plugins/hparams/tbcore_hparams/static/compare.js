@@ -116,7 +116,7 @@ function Line({ tab, column, rows }) {
     <th scope="row" title=${column.description || formatName(column.label)}>${formatName(column.label)}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
-        ? html`<td class="number best" title=${`${cellTitle(column, row)} ${tab.stepText(column, row)}\nbest of these`}><${Icon} name="star" />${cellText(column, row)}</td>`
+        ? html`<td class="number best" title=${`${cellTitle(column, row)} ${tab.stepText(column, row)}\nbest of these`}><b class="best-mark">best</b> ${cellText(column, row)}</td>`
         : html`<${Cell} column=${column} row=${row} />`,
     )}
     ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}

@@ -15,7 +15,7 @@ import { PANELS } from "./view.js";
 /** @typedef {import("./types.js").Column} Column */
 
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
-const METRIC_HELP = "Colours, the star and the default order of rows depend on this metric";
+const METRIC_HELP = "Colours, the best row and the default order of rows depend on this metric";
 const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs";
 const NONFINITE_HELP = "The metric of these rows is NaN or infinite, which is never the best value. They have no colour.";
 const ALL_SESSIONS_HELP = "The sessions of all matching runs are shown, not only those of the newest, unless you uncheck them in the list of runs.";
@@ -126,7 +126,7 @@ export function StatusLine({ tab }) {
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
-      <${Icon} name="star" /><span class="what">Best ${sweep.grouped ? `${sweep.grouped.averageName} ` : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
+      <span class="what">Best ${sweep.grouped ? `${sweep.grouped.averageName} ` : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
       <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">
         <span class="run">${formatName(sweep.groups[bestRow].label)}</span>

@@ -312,7 +312,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
         />
         <i style=${{ background: color }}></i>
         <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>
-        ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
+        ${isBest && html`<b class="best-mark" title=${tab.bestText}>best</b>`}
         ${group.sessions.length > 1 && html`<small class="count" title=${countTooltip(tab, group)}>×${group.sessions.length}</small>`}
       </div>
     </th>
