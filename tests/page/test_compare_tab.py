@@ -86,7 +86,7 @@ def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
     page.get_by_role("button", name="Compare with resnet/seed0").click()
     wait_for_cells(page, "val/loss last", ["0.5", "not logged", "0.125"])
     assert page.evaluate("() => compared.columns()") == ["resnet/seed0", "lacks", "vit/seed0"]
-    wait_for_cells(page, "val/loss lowest", ["0.25", "not logged", "best: 0.125"])
+    wait_for_cells(page, "val/loss lowest", ["0.25", "not logged", "best 0.125"])
     assert page.evaluate("() => compared.notes('val/loss lowest')") == [
         "step 100", "", "step 200 −0.125 (−50 %)",
     ]  # fmt: skip
@@ -99,13 +99,12 @@ def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
     assert "2 more are the same in all" in page.evaluate(
         "() => compared.section('Hyperparameters')"
     )
-    assert page.evaluate("() => compared.section('Tags of some only')").endswith(
-        "the same in all (5)"
-    )
+    assert page.evaluate("() => compared.section('Tags in some only')").endswith("5 are in all")
     page.get_by_label("Differences only").uncheck()
     wait_for_cells(page, "constant last", ["2", "2"])
     wait_for_cells(page, "epochs", ["3", "3"])
     wait_for_cells(page, "json text", ["logged", "logged"])
+    assert page.evaluate("() => compared.section('Tags')") == "Tags"
     page.wait_for_function("() => location.hash.includes('compare.all=true')")
 
 
@@ -113,7 +112,7 @@ def test_values_are_those_of_the_server(open_page: Any, server: Any) -> None:
     """NaN is said, and what is lowest is finite."""
     page = open_page("#compare&query=diverged|resnet/seed1&compare.run=resnet/seed1")
     wait_for_cells(page, "val/loss last", ["1.5", "NaN"])
-    wait_for_cells(page, "val/loss lowest", ["1.25", "best: 1"])
+    wait_for_cells(page, "val/loss lowest", ["1.25", "best 1"])
     notes = page.evaluate("() => compared.notes('val/loss lowest')")
     assert notes == ["step 100", "step 0, 1 value not finite −0.25 (−20 %)"]
     assert page.evaluate("() => compared.notes('val/loss last')") == ["step 200", "step 1"]
@@ -128,6 +127,9 @@ def test_texts_show_the_lines_that_differ(open_page: Any) -> None:
         "2 equal lines", "    depth: 18", "  optim:", "    lr: 0.5", "− seed: 0", "+ seed: 1",
     ]  # fmt: skip
     assert "Not logged." in page.evaluate("() => tb.card('config').textContent")
+    assert "Step 0: 1 line removed, 1 line added." in page.evaluate(
+        "() => tb.card('config').textContent"
+    )
     page.wait_for_function("() => compared.lines('json').includes('+   \"model\": \"vit\"')")
     titles = page.evaluate(
         "() => [...tb.card('json').querySelectorAll('h4')]"
@@ -143,7 +145,7 @@ def test_groups_have_averages(open_page: Any) -> None:
     """Their different hyperparameters, and the text of their first run."""
     page = open_page("#compare&query=seed&group=*/seed{n}")
     wait_for_cells(page, "val/loss last", ["1.00 ± 0.71", "0.63 ± 0.71"])
-    wait_for_cells(page, "val/loss lowest", ["0.75 ± 0.71", "best: 0.63 ± 0.71"])
+    wait_for_cells(page, "val/loss lowest", ["0.75 ± 0.71", "best 0.63 ± 0.71"])
     assert "−0.375 (−37.5 %)" in page.evaluate("() => compared.notes('val/loss last')[1]")
     wait_for_cells(page, "lr", ["0.5", "0.25"])
     wait_for_cells(page, "seed", [])
@@ -159,6 +161,23 @@ def test_curves_have_the_colours_of_the_runs(open_page: Any) -> None:
         "(run) => tb.colors()[run] && tb.pixels('val/loss', tb.colors()[run]) > 60)"
     )
     assert page.evaluate("() => tb.card('constant')") is None
+
+
+def test_few_cards_fill_wide_windows_and_narrow_ones_are_not_wider(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Also with a baseline whose name is long."""
+    for name in ("a" * 90, "b"):
+        write_run(tmp_path / "logs", name, scalars={"x": [len(name)]}, texts={"t": [name]})
+    page = profile.open(serve(tmp_path / "logs").url, "#compare")
+    wait_for_cells(page, "x last", ["90", "1"])
+    page.set_viewport_size({"width": 2560, "height": 1300})
+    page.wait_for_function("() => tb.card('x')?.offsetWidth > 2000")
+    page.set_viewport_size({"width": 400, "height": 850})
+    page.wait_for_function("() => tb.card('x').offsetWidth < 400")
+    right = "(one) => one.getBoundingClientRect().right"
+    assert page.get_by_label("Baseline").evaluate(right) <= 400
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 400
 
 
 def test_the_keyboard_chooses_the_baseline_and_what_is_shown(open_page: Any) -> None:

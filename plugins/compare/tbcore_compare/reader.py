@@ -30,6 +30,7 @@ TYPES: Mapping[str, Claims] = {
     "image": IMAGE_CLAIMS,
     "audio": AUDIO_CLAIMS,
     "histogram": HISTOGRAM_CLAIMS,
+    "graph": (Claim("graph_def"), Claim("meta_graph_def")),
     "other": (Claim(),),
 }
 """Types of data in words. A tag has the first one whose claims match it."""

@@ -13,7 +13,7 @@ import pytest
 
 import tbcore_compare
 from tbcore_compare.reader import MAX_POINTS, drawn_rows
-from tbcore_testing import TbcoreClient, read_columns, summaries, write_run
+from tbcore_testing import TbcoreClient, graphs, read_columns, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 NAN, INF = math.nan, math.inf
@@ -172,12 +172,13 @@ def test_tags_have_their_types(tbcore_logdir: Path, make_api: Callable[[], Api])
         histograms={"h": [[1.0]]},
         audio={"s": [summaries.wav()]},
         values=[summaries.pr_curve("pr", [True], [0.5])],
+        graph=graphs.graph_def([]),
         hparams={"lr": 1.0},
     )
     write_run(tbcore_logdir, "b", scalars={"loss": [1.0]})
     a, b, gone = make_api().tags("a", "b", "gone")
     assert sorted(a) == [
-        ["config", "text"], ["h", "histogram"], ["i", "image"], ["loss", "scalar"],
+        ["", "graph"], ["config", "text"], ["h", "histogram"], ["i", "image"], ["loss", "scalar"],
         ["pr", "other"], ["s", "audio"],
     ]  # fmt: skip
     assert b == [["loss", "scalar"]]

@@ -250,6 +250,7 @@ export function tagRows(columns, factsOf, matches) {
       if (counts[at] === 0) return { text: NOT_LOGGED, isMissing: true };
       return { text: counts[at] === runs.length ? "logged" : `${counts[at]} of ${runs.length} runs` };
     });
-    return { key, label: tag, note: type, cells, isSame: columns.every(({ runs }, at) => counts[at] === runs.length) };
+    // The graph of a run has no name.
+    return { key, label: tag || type, note: tag && type, cells, isSame: columns.every(({ runs }, at) => counts[at] === runs.length) };
   });
 }

@@ -79,7 +79,7 @@ function Comparison({ host, columns, isAll, onBase, note, matches }) {
     { title: "Hyperparameters", rows: hparamRows(columns, factsOf), none: "none logged" },
     { title: "Values", rows, none: "no scalars", more: values.more },
     { title: "Runs", rows: timeRows(columns, factsOf), none: "" },
-    { title: "Tags of some only", rows: tagRows(columns, factsOf, matches), none: "no tags" },
+    { title: isAll ? "Tags" : "Tags in some only", rows: tagRows(columns, factsOf, matches), none: "no tags", same: "in all" },
   ];
   const errors = [error, valuesError, ...hparamErrors(columns, factsOf)].filter(Boolean);
   return html`

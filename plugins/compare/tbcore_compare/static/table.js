@@ -4,7 +4,6 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { commonLengths, formatName, plural } from "tbcore/format.js";
 import { Name, runTitle } from "tbcore/text-names.js";
-import { Icon } from "tbcore/ui.js";
 
 /**
  * @typedef {import("./columns.js").Column} Column
@@ -16,10 +15,11 @@ import { Icon } from "tbcore/ui.js";
 const ROWS_PER_PAGE = 100;
 
 /**
- * The table. Each section has a title, its rows, and what it says if it shows none.
+ * The table. Each section has a title, its rows, what it says if it has none, and what rows are that
+ * do not differ.
  * @param {object} props
  * @param {readonly Column[]} props.columns  the baseline first
- * @param {readonly { title: string, rows: readonly Row[], none: string, more?: unknown }[]} props.sections
+ * @param {readonly { title: string, rows: readonly Row[], none: string, same?: string, more?: unknown }[]} props.sections
  * @param {boolean} props.isAll  whether rows are shown whose columns have the same
  * @param {(name: string) => void} props.onBase  chooses another baseline
  */
@@ -45,13 +45,13 @@ export function Table({ columns, sections, isAll, onBase }) {
   </div>`;
 }
 
-/** @param {{ title: string, rows: readonly Row[], none: string, more?: unknown, numColumns: number, isAll: boolean }} props */
-function Section({ title, rows, none, more, numColumns, isAll }) {
+/** @param {{ title: string, rows: readonly Row[], none: string, same?: string, more?: unknown, numColumns: number, isAll: boolean }} props */
+function Section({ title, rows, none, same = "the same in all", more, numColumns, isAll }) {
   const [limit, setLimit] = useState(ROWS_PER_PAGE);
   const shown = isAll ? rows : rows.filter(({ isSame }) => !isSame);
-  const numSame = rows.length - rows.filter(({ isSame }) => !isSame).length;
+  const numSame = rows.length - shown.length;
   const numMore = Math.max(0, shown.length - limit);
-  const note = shown.length === 0 ? (rows.length > 0 ? `the same in all (${numSame})` : none) : !isAll && numSame > 0 ? `${numSame} more ${numSame === 1 ? "is" : "are"} the same in all` : "";
+  const note = rows.length === 0 ? none : numSame > 0 ? `${numSame}${shown.length > 0 ? " more" : ""} ${numSame === 1 ? "is" : "are"} ${same}` : "";
   return html`<tbody>
     <tr class="compare-section">
       <th colspan=${numColumns + 1} scope="rowgroup"><span>${title}${note && html` <small>${note}</small>`}</span></th>
@@ -79,7 +79,7 @@ function Line({ row: { label, note, cells, isTime } }) {
 
 /** @param {{ cell: Cell }} props */
 function Content({ cell: { text, note, change, isBest } }) {
-  return html`<span>${isBest && html`<${Icon} name="star" /><span class="tb-hidden">best: </span>`}${formatName(text)}</span>
+  return html`<span>${isBest && html`<b class="compare-best">best</b> `}${formatName(text)}</span>
     ${note && html` <small>${formatName(note)}</small>`}${change && html` <small class="compare-change">${change}</small>`}`;
 }
 

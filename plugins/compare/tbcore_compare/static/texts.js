@@ -97,7 +97,7 @@ function describe(difference) {
   const cut = is_cut ? " Only the beginning is compared." : "";
   if (same) return `The same as the baseline.${cut}`;
   if (lines.length === 0) return `The same values as the baseline, written differently.${cut}`;
-  return `Step ${formatStep(step)}: ${plural(removed, "line")} less, ${plural(added, "line")} more.${cut}`;
+  return `Step ${formatStep(step)}: ${plural(removed, "line")} removed, ${plural(added, "line")} added.${cut}`;
 }
 
 const ELEMENTS = { same: "span", removed: "del", added: "ins" };

@@ -108,11 +108,11 @@ test("the words of a tag say which extreme is the best", () => {
 });
 
 test("tags say which columns have them", () => {
-  const factsOf = facts({ a: { tags: [["loss", "scalar"], ["i", "image"]] }, b: { tags: [["loss", "scalar"]] }, c: { tags: [["loss", "text"]] } });
+  const factsOf = facts({ a: { tags: [["loss", "scalar"], ["i", "image"], ["", "graph"]] }, b: { tags: [["loss", "scalar"]] }, c: { tags: [["loss", "text"]] } });
   const rows = tagRows([...single("a", "b"), group("g", "b", "c")], factsOf, () => true);
-  assert.deepEqual(rows.map(({ label, note, isSame }) => [label, note, isSame]), [["i", "image", false], ["loss", "scalar", false], ["loss", "text", false]]);
-  assert.deepEqual(texts(rows[1]), ["logged", "logged", "1 of 2 runs"]);
-  assert.deepEqual(texts(rows[0]), ["logged", "not logged", "not logged"]);
+  assert.deepEqual(rows.map(({ label, note, isSame }) => [label, note, isSame]), [["graph", "", false], ["i", "image", false], ["loss", "scalar", false], ["loss", "text", false]]);
+  assert.deepEqual(texts(rows[2]), ["logged", "logged", "1 of 2 runs"]);
+  assert.deepEqual(texts(rows[1]), ["logged", "not logged", "not logged"]);
   assert.deepEqual(tagRows(single("a", "b"), factsOf, (tag) => tag === "loss").map(({ isSame }) => isSame), [true]);
 });
 
