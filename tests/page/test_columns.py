@@ -105,6 +105,8 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
         "layers",
         "lr",
         "optimizer",
+        "val/loss",
+        "train/loss",
     ]
     page.keyboard.type("lr")
     page.keyboard.press("Enter")
@@ -127,8 +129,8 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
     wait_for_cells(page, "exp/c", "0.01", "1", "NaN", "1,000", "1m 00s")
     assert page.evaluate("() => columns.headings()") == [
         "lr",
-        "min loss",
-        "loss @1,500",
+        "min val/loss",
+        "val/loss @1,500",
         "step",
         "took",
     ]
@@ -172,7 +174,7 @@ def test_a_column_has_the_change_over_the_last_steps(open_page: Any) -> None:
     page.keyboard.press("Enter")
     wait_for_cells(page, "exp/a", "-2")
     wait_for_cells(page, "exp/c", "")
-    assert page.evaluate("() => columns.headings()") == ["change loss (2,000)"]
+    assert page.evaluate("() => columns.headings()") == ["change val/loss (2,000)"]
     page.wait_for_function("() => location.hash.endsWith('&columns=val/loss:change(2000)')")
 
 
@@ -203,10 +205,10 @@ def test_a_heading_sorts_the_list(open_page: Any) -> None:
     assert sort.locator("option").all_inner_texts()[3:] == [
         "lr, ascending",
         "lr, descending",
-        "loss, ascending",
-        "loss, descending",
+        "val/loss, ascending",
+        "val/loss, descending",
     ]
-    sort.select_option("loss, ascending")
+    sort.select_option("val/loss, ascending")
     wait_for_names(page, "exp/,exp/b,exp/a,exp/c,other")  # NaN after numbers
     sort.select_option("by name")
     wait_for_names(page, unsorted)
@@ -533,7 +535,7 @@ def test_cells_have_titles_in_full_precision(open_page: Any) -> None:
         "Last value of val/loss: 1 at step 2,000",
         "Last step: 2000",
     ]
-    heading = page.get_by_role("columnheader", name="min loss").get_by_role("button")
+    heading = page.get_by_role("columnheader", name="min val/loss").get_by_role("button")
     assert heading.get_attribute("title") == "Lowest value of val/loss\nClick to sort"
 
 
@@ -865,9 +867,26 @@ def test_the_tab_key_finds_the_current_row_wherever_it_is(
     page.wait_for_function(in_sight)
 
 
-def test_a_tag_that_is_typed_as_a_hyperparameter_is_offered_as_one(open_page: Any) -> None:
+def test_a_name_that_only_a_tag_has_is_its_last_value(open_page: Any) -> None:
+    """The form says so before Enter, and starts again with hyperparameters."""
     page = open_page("#scalars")
     page.get_by_role("button", name="Columns…").click()
+    page.get_by_label("Name of the hyperparameter").fill("val/loss")
+    page.get_by_label("Tag", exact=True).wait_for()
+    assert page.get_by_label("What to show").input_value() == "last"
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => columns.headings().join() === 'val/loss'")
+    page.wait_for_function("() => columns.rows()['exp/a'][0] === '1'")
+    page.get_by_label("Name of the hyperparameter").fill("lr")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => columns.headings().join() === 'val/loss,lr'")
+
+
+def test_a_tag_that_is_asked_for_as_a_hyperparameter_is_offered(open_page: Any) -> None:
+    page = open_page("#scalars")
+    page.get_by_role("button", name="Columns…").click()
+    page.get_by_label("What to show").select_option("last")
+    page.get_by_label("What to show").select_option("hparam")
     page.get_by_label("Name of the hyperparameter").fill("val/loss")
     page.keyboard.press("Enter")
     page.get_by_text("No run has it. Close:").wait_for()

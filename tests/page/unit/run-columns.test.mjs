@@ -32,11 +32,11 @@ test("a column has its text until the server has said what it is", () => {
   assert.deepEqual(column, { text: "val/loss:min", attribute: null, error: null, title: "val/loss:min", heading: "val/loss:min" });
 });
 
-test("headings are as short as they can be and still differ", () => {
-  assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "grad:change(1000)", "step", "age", "took"]), ["lr", "loss", "max acc", "grad @1,000", "change grad (1,000)", "step", "age", "took"]);
-  assert.deepEqual(headings(["val/loss:last", "train/loss:last", "val/loss:min"]), ["val/loss", "train/loss", "min loss"]);
+test("headings have the whole name, and differ", () => {
+  assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "grad:change(1000)", "step", "age", "took"]), ["lr", "val/loss", "max train/acc", "grad @1,000", "change grad (1,000)", "step", "age", "took"]);
+  assert.deepEqual(headings(["val/loss:last", "train/loss:last", "val/loss:min"]), ["val/loss", "train/loss", "min val/loss"]);
   assert.deepEqual(headings(["loss", "loss:last"]), ["loss", "loss:last"]);
-  assert.deepEqual(headings(['"my param"', '"step"', "a/"]), ["my param", "step", "a"]);
+  assert.deepEqual(headings(['"my param"', '"step"', "a/"]), ["my param", "step", "a/"]);
 });
 
 test("titles say what a column shows, or what is wrong with it", () => {
@@ -127,7 +127,7 @@ test("columns are as wide as their texts, within limits", () => {
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.1]])), { numChars: 5, isText: false });
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.123456]])), { numChars: 6, isText: false });
   assert.deepEqual(measureColumn(lr, null), { numChars: 5, isText: false });
-  assert.deepEqual(measureColumn(optimizer, new Map([["a", "adam"]])), { numChars: 10, isText: true });
+  assert.deepEqual(measureColumn(optimizer, new Map([["a", "adam"]])), { numChars: 14, isText: true });
   assert.deepEqual(measureColumn(optimizer, new Map([["a", "x".repeat(99)]])), { numChars: 16, isText: true });
   assert.deepEqual(measureColumn(step, new Map([["a", 1234567890]])), { numChars: 13, isText: false });
 });

@@ -51,10 +51,12 @@ export function ColumnEditor({ state, runs, onClose }) {
     focus();
   }, []);
 
-  const what = chosen ?? (names?.hparams.length === 0 ? "last" : "hparam");
+  // A name that only a tag has means its last value, unless a hyperparameter was asked for.
+  const isTagOnly = names?.hparams.length === 0 || (names?.tags.includes(name) && !names.hparams.includes(name));
+  const what = chosen ?? (isTagOnly ? "last" : "hparam");
   const isFact = FACTS.has(what);
   const number = NUMBERS.get(what);
-  const [example] = (what === "hparam" ? names?.hparams : names?.tags) ?? [];
+  const known = [...(what === "hparam" ? (names?.hparams ?? []) : []), ...(what === "hparam" && chosen !== null ? [] : (names?.tags ?? []))];
   const columns = parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value);
   const texts = columns.map(({ text }) => text);
   const isComplete = isFact || (name !== "" && (!number || number.pattern.test(step.trim())));
@@ -119,7 +121,7 @@ export function ColumnEditor({ state, runs, onClose }) {
         class="tb-input"
         list=${listId}
         aria-label=${what === "hparam" ? "Name of the hyperparameter" : "Tag"}
-        placeholder=${example === undefined ? "Name" : `Name, such as ${example}`}
+        placeholder=${known.length === 0 ? "Name" : `Name, such as ${known[0]}`}
         spellcheck="false"
         autocomplete="off"
         value=${name}
@@ -136,7 +138,7 @@ export function ColumnEditor({ state, runs, onClose }) {
         onInput=${(/** @type {InputEvent} */ event) => setStep(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       />`}
       <button type="submit" class="tb-button primary" disabled=${!isComplete}>Add</button>
-      <datalist id=${listId}>${(what === "hparam" ? names?.hparams : names?.tags)?.map((known) => html`<option value=${known}></option>`)}</datalist>
+      <datalist id=${listId}>${known.map((one) => html`<option value=${one}></option>`)}</datalist>
     </div>
     <div class="tb-group-buttons">
       <button type="button" class="tb-button" onClick=${onClose}>Done</button>

@@ -4,7 +4,7 @@ import { computed, effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName } from "../../lib/format.js";
-import { parseLists } from "../../lib/text-names.js";
+import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
@@ -107,8 +107,8 @@ function Heads({ table }) {
       const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
       const isUnknown = unknown.has(column.text) || column.error !== null;
       return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
-        <button type="button" class=${isUnknown ? "tb-unknown" : ""} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
-          <span>${formatName(column.heading)}</span>${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
+        <button type="button" class=${isUnknown ? "tb-unknown" : ""} aria-label=${formatName(column.heading)} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
+          <${Name} name=${column.heading} />${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
       </span>`;
     })}

@@ -20,12 +20,14 @@ import { readNumber } from "../../lib/queries/names.js";
  * @property {string} text  the attribute, as in the address
  * @property {Attribute | null} attribute  null if the text names none, or until it is read
  * @property {string | null} error  what is wrong with a text that names none
- * @property {string} heading  short, and different from all other headings
+ * @property {string} heading  different from all other headings
  * @property {string} title  a description, or what is wrong with the text
  */
 
 /** Maximum number of characters of a number. */
 const NUMBER_CHARS = 8;
+/** Maximum number of characters of a heading for which a column is widened. */
+const HEADING_CHARS = 12;
 /** Limits of a column's width, in characters; figures of groups have more. */
 const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 24];
 /** In a column with more runs, not every value is formatted to find the column's width. */
@@ -38,7 +40,7 @@ const FACT_TITLES = new Map([["step", "Last step"], ["age", "Time since the last
 
 /** The columns for these attributes, each once. @param {readonly string[]} texts @param {(text: string) => Meaning | null} meaningOf @returns {Column[]} */
 export function parseColumns(texts, meaningOf) {
-  /** @type {Map<string, Column & { long: string }>} */
+  /** @type {Map<string, Column>} */
   const columns = new Map();
   for (const text of texts) {
     const meaning = meaningOf(text) ?? { error: null };
@@ -46,15 +48,12 @@ export function parseColumns(texts, meaningOf) {
     if (columns.has(key)) continue;
     if ("attribute" in meaning) {
       const { attribute } = meaning;
-      columns.set(key, { text, attribute, error: null, title: titleOf(attribute), heading: headingOf(attribute, true), long: headingOf(attribute, false) });
-    } else columns.set(key, { text, attribute: null, error: meaning.error, title: meaning.error === null ? text : `${text}: ${meaning.error}`, heading: text, long: text });
+      columns.set(key, { text, attribute, error: null, title: titleOf(attribute), heading: headingOf(attribute) });
+    } else columns.set(key, { text, attribute: null, error: meaning.error, title: meaning.error === null ? text : `${text}: ${meaning.error}`, heading: text });
   }
-  /** @param {"heading" | "long"} field @param {string} heading */
-  const isUnique = (field, heading) => [...columns.values()].filter((column) => column[field] === heading).length === 1;
-  return Array.from(columns.values(), ({ long, ...column }) => {
-    const heading = isUnique("heading", column.heading) ? column.heading : isUnique("long", long) ? long : column.text;
-    return { ...column, heading };
-  });
+  const all = [...columns.values()];
+  const isUnique = (/** @type {string} */ heading) => all.filter((column) => column.heading === heading).length === 1;
+  return all.map((column) => ({ ...column, heading: isUnique(column.heading) ? column.heading : column.text }));
 }
 
 /** @param {Attribute} attribute */
@@ -66,11 +65,10 @@ function titleOf({ kind, name, stat, step }) {
   return `${STATISTICS.get(stat ?? "")} of ${name}${when}`;
 }
 
-/** @param {Attribute} attribute @param {boolean} isShort  whether only the last segment of the name is shown */
-function headingOf({ kind, name, stat, step }, isShort) {
-  const segment = isShort ? (name.split("/").filter(Boolean).pop() ?? name) : name;
-  if (kind !== "value" || stat === "last") return segment;
-  return stat === "at" ? `${segment} @${formatStep(Number(step))}` : `${stat} ${segment}${stat === "change" ? ` (${formatStep(Number(step))})` : ""}`;
+/** The whole name: `val/loss` and `train/loss` differ also where only one of them is shown. @param {Attribute} attribute */
+function headingOf({ kind, name, stat, step }) {
+  if (kind !== "value" || stat === "last") return name;
+  return stat === "at" ? `${name} @${formatStep(Number(step))}` : `${stat} ${name}${stat === "change" ? ` (${formatStep(Number(step))})` : ""}`;
 }
 
 // --- values --------------------------------------------------------------------------------------
@@ -126,7 +124,7 @@ export function measureColumn({ heading, attribute }, values, figureChars = 0) {
     if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute).length);
   }
   // The heading has a sign for the order after it.
-  const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, NUMBER_CHARS) + 2));
+  const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, attribute ? HEADING_CHARS : NUMBER_CHARS) + 2));
   return { numChars: Math.max(ownChars, Math.min(MAX_FIGURE_CHARS, figureChars)), isText };
 }
 
