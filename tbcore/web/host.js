@@ -42,7 +42,7 @@
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
- *   run under the pointer, in the run list or in a chart
+ *   run under the pointer, in the run list or in a chart, or of the group while runs are grouped
  * @property {(names: string | readonly string[]) => void} checkOnly  shows this run, or these runs,
  *   and hides all others
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see

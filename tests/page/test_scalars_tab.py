@@ -354,6 +354,25 @@ def test_charts_without_the_hovered_run_fade(open_page: Any) -> None:
     page.wait_for_function(f"(tag) => !({FADED})(tag)", arg="only_one")
 
 
+def test_the_mean_of_a_hovered_group_is_highlighted(profile: Any, seeds: Any) -> None:
+    """By its row, and its row by the mean; over wall time, where there is no mean, its runs."""
+    page = profile.open(seeds.url, "#scalars&tagQuery=re:reward|long&group=seeds")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    page.wait_for_function("() => tb.label('long').includes('ppo/*')")
+    row = page.locator(".tb-folder[title='ppo/*']")
+    row.hover()
+    page.wait_for_function(FADED, arg="reward")
+    page.get_by_label("Filter runs").hover()
+    page.wait_for_function(f"() => !({FADED})('reward')")
+    assert hover(page, "reward", 30, 99)[0][0] == "ppo/*"
+    page.wait_for_function("() => document.querySelector('.tb-hovered')?.title === 'ppo/*'")
+    page.get_by_role("radio", name="Wall time").check(force=True)
+    page.wait_for_function("() => tb.label('reward').includes('ppo/seed=0')")
+    row.hover()
+    page.wait_for_function(FADED, arg="reward")
+    assert not page.evaluate(FADED, "long")  # has no other lines
+
+
 def test_smoothing_is_that_of_tensorboard(open_page: Any) -> None:
     """The value at the pointer is the debiased moving average."""
     page = open_page("#scalars&tagQuery=re:^accuracy$")

@@ -512,7 +512,7 @@ test("the pointer in another chart marks the same x, and a highlighted run fades
   const remote = overlaid(scene, { remote: { x: 24, run: "one" } });
   assert.deepEqual(remote.filter(({ name }) => name === "fillRect").map(({ box, fillStyle }) => [box, fillStyle]), [[[leftOf(24), 0, 1, SIZE.height], COLORS.text]]);
   assert.deepEqual(dots(remote), [BLUE, RED]); // the dot of the hovered run is on top
-  const [veil, ...strokes] = overlaid(scene, { highlighted: "one" });
+  const [veil, ...strokes] = overlaid(scene, { highlighted: ["one"] });
   assert.deepEqual([veil.box, veil.fillStyle, veil.globalAlpha], [[0, 0, SIZE.width, SIZE.height], COLORS.surface, 0.75]);
   assert.deepEqual(strokes.filter(({ path }) => path.parts.length > 0).map(({ strokeStyle, lineWidth, globalAlpha }) => [strokeStyle, lineWidth, globalAlpha]), [[RED, 2.5, 1]]);
   const hits = hitsUnder(scene, { left: leftOf(24), top: 0 });
@@ -529,11 +529,12 @@ test("where the hovered run does not exist, no dot is emphasized, and all lines 
   assert.deepEqual(radii({ remote: { x: 24, run: "gone" } }), [4, 2.5, 4, 2.5]);
   assert.deepEqual(radii({ remote: { x: 80, run: "one" } }), [4, 2.5]); // it ended before
   const veiled = (/** @type {any} */ calls) => calls.filter((/** @type {any} */ { box, globalAlpha }) => box?.[2] === SIZE.width && globalAlpha === 0.75).length;
-  assert.deepEqual([null, "gone", "one"].map((highlighted) => veiled(overlaid(scene, { highlighted }))), [0, 1, 1]);
-  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: "gone" })), 1);
-  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: "one" })), 0);
+  assert.deepEqual([null, ["gone"], ["one"]].map((highlighted) => veiled(overlaid(scene, { highlighted }))), [0, 1, 1]);
+  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: ["gone"] })), 1);
+  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: ["one"] })), 0);
   const grouped = sceneOf([line("one", RISING)], { bands: [band({ name: "group", x: RISING, mean: RISING, low: RISING, high: RISING, count: RISING.map(() => 2) })] });
-  assert.equal(veiled(overlaid(grouped, { highlighted: "member" })), 0);
+  assert.equal(veiled(overlaid(grouped, { highlighted: ["member"] })), 0);
+  assert.equal(veiled(overlaid(grouped, { highlighted: ["group", "member"] })), 1);
 });
 
 test("lines of several tags are found by their run", () => {
@@ -541,7 +542,7 @@ test("lines of several tags are found by their run", () => {
   const tags = rows.flatMap(([run, value, color]) => ["loss", "val"].map((tag) => line(`${run} · ${tag}`, [...value], { run, color })));
   const more = Array.from({ length: 12 }, (_, i) => line(`more ${i}`, Array(101).fill(50), { color: GREEN }));
   const scene = sceneOf([...tags, ...more]);
-  const highlighted = overlaid(scene, { highlighted: "one" }).filter(({ path }) => path?.parts.length > 0);
+  const highlighted = overlaid(scene, { highlighted: ["one"] }).filter(({ path }) => path?.parts.length > 0);
   assert.deepEqual(highlighted.map(({ strokeStyle }) => strokeStyle), [RED, RED]);
   assert.deepEqual(dots(overlaid(scene, { remote: { x: 24, run: "one" } })), [RED, RED]);
   const [hit] = hitsUnder(scene, { left: leftOf(24), top: pixelScales(scene).toY(24) });
@@ -551,7 +552,7 @@ test("lines of several tags are found by their run", () => {
 test("a highlighted run keeps its marks, and a pinned x has dots", () => {
   const odd = RISING.map((step) => (step >= 30 && step < 70 ? NaN : 50));
   const scene = sceneOf([line("odd", odd, { color: RED }), line("even", RISING)]);
-  const crosses = overlaid(scene, { highlighted: "odd" }).filter(({ name, path, strokeStyle }) => name === "stroke" && path.data && strokeStyle === RED);
+  const crosses = overlaid(scene, { highlighted: ["odd"] }).filter(({ name, path, strokeStyle }) => name === "stroke" && path.data && strokeStyle === RED);
   assert.equal(crosses[0].path.data.match(/M/g).length, 20); // one every 20 pixels
   assert.deepEqual(dots(overlaid(scene, { pinned: 80 })).sort(), [BLUE, RED]);
   assert.deepEqual(dots(overlaid(scene, { pinned: 50 })), [BLUE]); // NaN has no dot

@@ -94,7 +94,7 @@ function Tab({ host, layout }) {
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
   // Nothing fades for a run that is not selected.
-  useEffect(() => effect(() => cursor.highlight(host.runs.value.find(({ name }) => name === host.hoveredRun.value)?.name ?? null)), [cursor]);
+  useEffect(() => effect(() => cursor.highlight(host.hoveredRun.value, host.runs.value)), [cursor]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
   // The cards of `TagGroups` are charts here: the "tags" of a group are keys of `charts`.
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);

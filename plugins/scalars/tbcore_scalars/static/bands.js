@@ -242,6 +242,7 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
           // NaN and infinities are texts.
           final: /** @type {any} */ ({ ...Object.fromEntries(Object.entries(entry.final).map(([key, number]) => [key, Number(number)])), missing: Math.max(0, (sizes.get(name) ?? 0) - runs.length) }),
           ...styleOf(name, color, tag, tagIndex, parts),
+          run: name,
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: averageName, label: labelOf(entry.num_runs) },
         };
         return band;

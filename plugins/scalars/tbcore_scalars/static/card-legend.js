@@ -72,6 +72,6 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
     highlighted=${host.hoveredRun.value}
     onSort=${setSort}
     onOnly=${bands.length > 0 ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(row.run)}
-    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row && row.runs === undefined ? row.run : null)}
+    onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
 }

@@ -97,7 +97,7 @@ function Dashboard({ host, store, tags }) {
   const cursor = useMemo(makeCursor, []);
   const pinnedIn = useMemo(() => signal(""), []);
   const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
-  useEffect(() => effect(() => cursor.highlight(host.runs.value.find(({ name }) => name === host.hoveredRun.value)?.name ?? null)), [cursor]);
+  useEffect(() => effect(() => cursor.highlight(host.hoveredRun.value, host.runs.value)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
   const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
   useEffect(() => cursor.pin(at, true), [cursor, at]);
@@ -277,7 +277,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       cursor,
       onView: (view, settled) => feed.move(view, settled),
       onHover: (hits) => {
-        on.hover(hits[0]?.line ? hits[0].run : null, hits);
+        on.hover(hits[0]?.run ?? null, hits);
         feed.hover(hits[0]);
       },
       onPin: (x, settled, here) => {

@@ -14,7 +14,7 @@ import { segmentsOf, windowOf } from "./series.js";
  * @property {import("./types.js").PointerPosition | null} pointer
  * @property {{ x: number, run: string | null } | null} remote  the pointer, if it is in another chart
  * @property {number | null} pinned  the pinned x, in units of the x axis
- * @property {string | null} highlighted  name of a run
+ * @property {readonly (string | null)[] | null} highlighted  names of runs and groups
  */
 
 /** The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels. */
@@ -146,8 +146,8 @@ export function drawOverlay(context, scene, overlay) {
   context.lineJoin = "round";
   const { highlighted } = overlay;
   const isHovered = hits.length > 0;
-  const emphasized = items.filter((item) => (isHovered ? isHitOf(hits[0], item) : item.run === highlighted));
-  // Without lines of the highlighted run all others fade, unless it may be in the mean of a band.
+  const emphasized = items.filter((item) => (isHovered ? isHitOf(hits[0], item) : highlighted?.includes(item.run)));
+  // Without lines of the highlighted runs all others fade, unless it may be in the mean of a band.
   const isElsewhere = highlighted !== null && !items.some(({ band }) => band);
   if (items.length > emphasized.length && (emphasized.length > 0 || isElsewhere)) emphasize(context, scene, emphasized, isHovered);
   if (pinned !== null && items.length <= MAX_DETAILED_LINES) {

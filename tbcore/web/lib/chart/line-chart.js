@@ -287,9 +287,14 @@ export class LineChart {
     return /^(Arrow|Home|End)/.test(key) || (key === "Escape" && this.isZoomed);
   }
 
-  /** Emphasizes the lines of a run and fades all others; null for none. @param {string | null} run */
-  highlight(run) {
-    this.#point((pointing) => pointing.highlight(run), run !== null);
+  /**
+   * Emphasizes the lines of a run and fades all others. Of `runs`, if given, the name may also be that
+   * of a group, whose mean and runs are emphasized; another name is like null.
+   * @param {string | null} name  null for none
+   * @param {readonly Pick<import("tbcore/host.js").Run, "name" | "group">[]} [runs]
+   */
+  highlight(name, runs) {
+    this.#point((pointing) => pointing.highlight(name, runs), name !== null);
   }
 
   /**
@@ -387,8 +392,8 @@ export function makeCursor() {
       pinned = x;
       for (const member of members) member.showPin(x, settled, member === from);
     },
-    highlight(run) {
-      for (const member of members) member.highlight(run);
+    highlight(name, runs) {
+      for (const member of members) member.highlight(name, runs);
     },
   };
 }

@@ -200,10 +200,13 @@ export class Pointing {
 
   // --- other charts, and the pin ----------------------------------------------------------------
 
-  /** @param {string | null} run */
-  highlight(run) {
-    if (run === this.#shown.highlighted) return;
-    this.#shown.highlighted = run;
+  /** @type {import("./types.js").Cursor["highlight"]} */
+  highlight(name, runs) {
+    const isMeant = (/** @type {{ name: string, group: string | null }} */ run) => run.name === name || run.group === name;
+    const meant = runs && name !== null ? runs.filter(isMeant).flatMap((run) => [name, run.name]) : [name];
+    const names = name === null || meant.length === 0 ? null : meant;
+    if (String(names) === String(this.#shown.highlighted)) return;
+    this.#shown.highlighted = names;
     this.#drawOverlay();
   }
 

@@ -40,6 +40,7 @@ export {};
  *
  * @typedef {object} Band  the mean of a group of runs, and their spread
  * @property {string} name
+ * @property {string} [run]  name of the group; defaults to `name`
  * @property {string} color
  * @property {Float64Array} x  in units of the x axis
  * @property {Float64Array} mean
@@ -105,7 +106,7 @@ export {};
  * @property {Line | null} line
  * @property {Band | null} band
  * @property {string} name
- * @property {string} run  the run's name; for a band, the band's name
+ * @property {string} run  the run's name; for a band, that of its group
  * @property {string} color
  * @property {Float64Array} xs
  * @property {Float64Array} ys  drawn opaque
@@ -122,7 +123,7 @@ export {};
  * @property {Line} [line]
  * @property {Band} [band]  set in place of `line` for a point of a band
  * @property {string} name
- * @property {string} run  the run's name; for a band, the band's name
+ * @property {string} run  the run's name; for a band, that of its group
  * @property {string} color
  * @property {number} index  row of the point
  * @property {number} left  CSS pixels inside the plot
@@ -198,7 +199,7 @@ export {};
  * @typedef {object} CursorMember  one of the charts that share a cursor
  * @property {(x: number | null, run: string | null) => void} showCursor  marks the pointer's
  *   position in another chart, and the run it is nearest to; null removes the mark
- * @property {(run: string | null) => void} highlight
+ * @property {Cursor["highlight"]} highlight
  * @property {(x: number | null, settled: boolean, here: boolean) => void} showPin  marks an x; null
  *   removes the mark. `here`: whether it was pinned in this chart
  *
@@ -209,6 +210,6 @@ export {};
  *   members but `from`
  * @property {(x: number | null, settled: boolean, from?: CursorMember) => void} pin  pins an x in
  *   all members, including those that join later
- * @property {(run: string | null) => void} highlight  draws a run's lines opaque in all members,
- *   and all others faint; null ends it
+ * @property {(name: string | null, runs?: readonly Pick<import("tbcore/host.js").Run, "name" | "group">[]) => void} highlight
+ *   draws a run's lines opaque in all members, and all others faint; null ends it. Of `runs`, the name may be that of a group
  */

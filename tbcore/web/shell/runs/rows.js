@@ -148,7 +148,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     onMenu({ row, x: left + dx, y: bottom });
   };
   return html`<div
-    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
+    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${kind !== "folder" && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
     title=${formatName(name)}
     aria-level=${depth + 1}
@@ -157,7 +157,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     aria-rowindex=${index + (table ? 2 : 1)}
     aria-expanded=${isRun ? undefined : row.isOpen}
     style=${{ "--depth": depth }}
-    onPointerEnter=${() => (state.hoveredRun.value = isRun ? name : null)}
+    onPointerEnter=${() => (state.hoveredRun.value = kind === "folder" ? null : name)}
     onContextMenu=${(/** @type {MouseEvent} */ event) => {
       event.preventDefault();
       // The context-menu key sends no position.
