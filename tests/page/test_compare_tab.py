@@ -152,6 +152,16 @@ def test_groups_have_averages(open_page: Any) -> None:
     page.get_by_label("Differences only").uncheck()
     wait_for_cells(page, "seed", ["0, 1", "0, 1"])
     page.wait_for_function("() => tb.card('config').textContent.includes('(text of vit/seed0)')")
+    # Their curves are means, which the row of the group highlights.
+    page.wait_for_function("() => tb.label('val/loss').endsWith(': resnet/seed{n}, vit/seed{n}')")
+    page.locator(".tb-folder[title='vit/seed{n}']").hover()
+    page.wait_for_function(
+        """() => {
+          const canvas = tb.card('val/loss').querySelector('.tb-chart-overlay');
+          return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+            .data.some((byte, i) => i % 4 === 3 && byte > 100);
+        }"""
+    )
 
 
 def test_curves_have_the_colours_of_the_runs(open_page: Any) -> None:

@@ -1,9 +1,10 @@
-"""Routes: what runs have, their values, their texts and their curves."""
+"""Routes: what runs have, their values, their texts, their curves, and the bands of groups."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +12,8 @@ from starlette.routing import Route
 
 from tbcore import BadRequestError, DataError, Multiplexer, NotFoundError
 from tbcore.http import columns_response, json_body, string_in, strings_in
+from tbcore.values import Average
+from tbcore_compare.bands import band_of
 from tbcore_compare.reader import (
     SCALARS,
     curve_of,
@@ -29,7 +32,7 @@ MAX_SERIES = 20_000
 
 
 def make_routes(multiplexer: Multiplexer) -> list[Route]:
-    """The routes /runs, /values, /texts and /curves."""
+    """The routes /runs, /values, /texts, /curves and /bands."""
 
     def runs(request: Request) -> Response:
         names = _runs_in(json_body(request))
@@ -73,9 +76,23 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
             tables.append(curve.columns)
         return columns_response(header, tables)
 
+    def bands(request: Request) -> Response:
+        body = json_body(request)
+        tag, average = string_in(body, "tag"), _average_in(body)
+        header, tables = [], []
+        for group in _groups_in(body):
+            found = []
+            for run in group:
+                with suppress(NotFoundError):
+                    found.append(multiplexer.scalars(run, tag, claims=SCALARS))
+            logged = [series for series in found if len(series)]
+            header.append({"num_runs": len(logged), "num_points": max(map(len, logged), default=0)})
+            tables.append(band_of(logged, average) if logged else {})
+        return columns_response(header, tables)
+
     return [
         Route(f"/{handler.__name__}", handler, methods=["POST"])
-        for handler in (runs, values, texts, curves)
+        for handler in (runs, values, texts, curves, bands)
     ]
 
 
@@ -84,6 +101,26 @@ def _runs_in(body: Any) -> list[str]:
     names = list(dict.fromkeys(strings_in(body, "runs")))
     if len(names) > MAX_RUNS:
         raise BadRequestError(f"at most {MAX_RUNS} runs can be compared, got {len(names)}")
+    return names
+
+
+def _average_in(body: Any) -> Average:
+    """The name of an average in a body."""
+    name = string_in(body, "average")
+    for average in get_args(Average):
+        if average == name:
+            return cast(Average, average)
+    raise BadRequestError(f'"average" must be mean, median or iqm, got {name!r}')
+
+
+def _groups_in(body: Any) -> list[list[str]]:
+    """The runs of each group in a body."""
+    groups = body.get("groups")
+    if not isinstance(groups, list):
+        raise BadRequestError('"groups" must be a list of lists of names of runs')
+    names = [strings_in({"groups": group}, "groups") for group in groups]
+    if sum(map(len, names)) > MAX_RUNS:
+        raise BadRequestError(f"at most {MAX_RUNS} runs can be compared")
     return names
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tbcore_compare
+from tbcore_compare.bands import MAX_STEPS
 from tbcore_compare.reader import MAX_POINTS, drawn_rows
 from tbcore_testing import TbcoreClient, graphs, read_columns, summaries, write_run
 
@@ -250,6 +251,36 @@ def test_curves_say_how_many_points_they_have(
     assert second["step"].tolist() == [step for step, _ in restarted]
 
 
+def test_the_band_of_a_group_is_interpolated_and_counts_runs(
+    tbcore_logdir: Path, make_api: Callable[[], Api]
+) -> None:
+    """Before a run's first and after its last point it has no value; a restart replaces points."""
+    write_run(tbcore_logdir, "a", scalars={"loss": [(0, 1.0), (10, 3.0), (20, NAN)]})
+    write_run(tbcore_logdir, "b", scalars={"loss": [(5, 4.0), (9, 9.0), (8, 8.0), (10, 9.0)]})
+    write_run(tbcore_logdir, "c", scalars={"acc": [1.0]})
+    groups = [["a", "b", "c", "gone"], ["c"]]
+    header, (band, nothing) = make_api().post("bands", groups=groups, tag="loss", average="mean")
+    assert header == [{"num_runs": 2, "num_points": 4}, {"num_runs": 0, "num_points": 0}]
+    assert not nothing
+    assert band["step"].tolist() == [0, 5, 8, 10, 20]
+    assert band["mean"][:4].tolist() == pytest.approx([1.0, 3.0, 5.3, 6.0])
+    assert band["low"][:4].tolist() == pytest.approx([1.0, 2.0, 2.6, 3.0])
+    assert band["high"][:4].tolist() == [1.0, 4.0, 8.0, 9.0]
+    assert band["count"].tolist() == [1, 2, 2, 2, 0]
+    assert band["nonfinite"].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_the_band_of_long_runs_has_some_steps_with_both_ends(
+    tbcore_logdir: Path, make_api: Callable[[], Api]
+) -> None:
+    for run, offset in (("a", 0.0), ("b", 2.0)):
+        write_run(tbcore_logdir, run, scalars={"x": [float(i) + offset for i in range(5001)]})
+    _, (band,) = make_api().post("bands", groups=[["a", "b"]], tag="x", average="median")
+    assert len(band["step"]) == MAX_STEPS
+    assert band["step"][[0, -1]].tolist() == [0, 5000]
+    assert band["mean"].tolist() == (band["step"] + 1).tolist()
+
+
 @pytest.mark.parametrize("length", [1, MAX_POINTS, MAX_POINTS + 1, 12_345, 100_000])
 def test_the_drawn_rows_have_both_ends_the_extremes_and_what_is_not_finite(length: int) -> None:
     values = np.random.default_rng(length).normal(size=length)
@@ -274,6 +305,10 @@ def test_the_drawn_rows_have_both_ends_the_extremes_and_what_is_not_finite(lengt
         ("texts", {"runs": ["a"], "base": "a"}, '"tag"'),
         ("texts", {"runs": ["a"], "tag": "t", "base": 1}, '"base"'),
         ("curves", {"runs": ["a"]}, '"tag"'),
+        ("bands", {"groups": [["a"]], "tag": "t", "average": "sum"}, '"average"'),
+        ("bands", {"groups": "a", "tag": "t", "average": "mean"}, '"groups"'),
+        ("bands", {"groups": ["a"], "tag": "t", "average": "mean"}, '"groups"'),
+        ("bands", {"groups": [["a"] * 1001], "tag": "t", "average": "mean"}, "at most 1000"),
     ],
 )
 def test_a_wrong_request_is_refused_in_a_line(

@@ -1,4 +1,4 @@
-/** Cards of curves: a tag in all runs of all columns. */
+/** Cards of curves: a tag in all runs of all columns, of groups their average with a band. */
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
@@ -19,16 +19,30 @@ import { useNear } from "tbcore/ui.js";
 export function CurveCard({ host, tag, columns, cursor }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
-  const runs = columns.flatMap((column) => column.runs);
-  const { answer, error } = useColumns(host, "curves", { tag }, runs, isNear);
-  const { lines, notes } = useMemo(() => linesOf(answer, columns), [answer, columns]);
+  const { average = "mean", averageName = "mean" } = host.groups.value ?? {};
+  const groups = columns.filter(({ runs }) => runs.length > 1);
+  const single = columns.filter(({ runs }) => runs.length === 1);
+  const ofRuns = useColumns(host, "curves", { tag }, single.flatMap(({ runs }) => runs), isNear && single.length > 0);
+  const members = groups.map(({ runs }) => runs.map(({ name }) => name));
+  const ofGroups = useColumns(host, "bands", { tag, groups: members, average }, groups.flatMap(({ runs }) => runs), isNear && groups.length > 0);
+  const { lines, longest } = useMemo(() => linesOf(ofRuns.answer, single), [ofRuns.answer, columns]);
+  const { bands, mostPoints } = useMemo(() => bandsOf(ofGroups.answer, groups, averageName), [ofGroups.answer, columns, averageName]);
+  const notes = [
+    longest > 0 && `Of curves with up to ${formatStep(longest)} points, the lowest and highest of each part are drawn.`,
+    mostPoints > 0 && `Of groups with up to ${formatStep(mostPoints)} points in a run, the averages at some steps are drawn.`,
+  ].filter((note) => note !== false);
+  const error = ofRuns.error || ofGroups.error;
+  const isLoading = isNear && !error && ((single.length > 0 && !ofRuns.answer) || (groups.length > 0 && !ofGroups.answer));
   const make = (/** @type {HTMLElement} */ element, /** @type {import("tbcore/cards.js").ChartEvents} */ on) =>
     new LineChart(element, { label: tag, cursor, onHover: (hits) => on.hover(hits[0]?.run ?? null, hits), onZoom: on.zoom });
   return html`<${ChartCard}
     ...${{ host, body, isNear, title: tag, make, error, notes }}
-    draw=${(/** @type {LineChart} */ chart) => chart.setLines(lines)}
-    drawnBy=${[lines]}
-    hint=${answer || error || !isNear ? "" : "loading"}
+    draw=${(/** @type {LineChart} */ chart) => {
+      chart.setBands(bands);
+      chart.setLines(lines);
+    }}
+    drawnBy=${[lines, bands]}
+    hint=${isLoading ? "loading" : ""}
   />`;
 }
 
@@ -43,6 +57,21 @@ function linesOf(answer, columns) {
   const curves = columns.flatMap(({ color, runs }) => runs.flatMap(({ name, label }) => (found.has(name) ? [{ name, label, color, ...found.get(name) }] : [])));
   const lines = curves.map(({ name, label, color, segments, columns: { step, wallTime, value } }) => ({ name, label, color, segments, step, wallTime, value }));
   const longest = curves.reduce((most, { num_points = 0, columns: { step } }) => Math.max(most, num_points > step.length ? num_points : 0), 0);
-  const notes = longest > 0 ? [`Of curves with up to ${formatStep(longest)} points, the lowest and highest of each part are drawn.`] : [];
-  return { lines, notes };
+  return { lines, longest };
+}
+
+/**
+ * @param {import("tbcore/requests.js").Columns | null} answer
+ * @param {readonly import("./columns.js").Column[]} groups
+ * @param {string} average  in words
+ */
+function bandsOf(answer, groups, average) {
+  /** @type {{ num_runs: number, num_points: number }[]} */
+  const header = answer?.header.length === groups.length ? answer.header : [];
+  const bands = header.flatMap(({ num_runs: numRuns }, i) => {
+    const { step: x, ...columns } = /** @type {any} */ (answer?.tables[i]);
+    return numRuns > 0 ? [{ name: groups[i].name, color: groups[i].color, numRuns, average, label: "minimum to maximum", x, ...columns }] : [];
+  });
+  const mostPoints = header.reduce((most, { num_points: count }, i) => Math.max(most, count > (answer?.tables[i].step?.length ?? 0) ? count : 0), 0);
+  return { bands, mostPoints };
 }

@@ -1,7 +1,7 @@
 /** The tab: what differs between the runs or groups that are shown. */
 
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { formatName, plural } from "tbcore/format.js";
@@ -94,6 +94,7 @@ function Comparison({ host, columns, isAll, onBase, note, matches }) {
 /** @param {{ host: Host, columns: readonly Column[], scalars: readonly string[] }} props */
 function Curves({ host, columns, scalars }) {
   const cursor = useMemo(makeCursor, []);
+  useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name, host.runs.value)), [cursor]);
   return html`<${Cards} title="Curves" tags=${scalars} card=${(/** @type {string} */ tag) => html`<${CurveCard} key=${tag} ...${{ host, tag, columns, cursor }} />`} />`;
 }
 
