@@ -9,6 +9,7 @@ import { FilesDialog } from "./files-dialog.js";
 import { LabelsDialog } from "./labels-dialog.js";
 import { NameDialog } from "./name-dialog.js";
 import { NoteDialog } from "./note-dialog.js";
+import { namesOfRuns } from "./texts.js";
 
 /** @import { DialogName } from "./actions.js" */
 /** @import { Store } from "./store.js" */
@@ -33,7 +34,7 @@ export function openDialog(store, name, runs) {
     box.remove();
     store.page.focusList();
   };
-  const about = name === "files" ? "" : runs.length === 1 ? formatName(runs[0]) : plural(runs.length, "run");
+  const about = name === "files" ? "" : runs.length === 1 ? formatName(runs[0]) : `${plural(runs.length, "run")}: ${namesOfRuns(runs)}`;
   const content = (/** @type {() => void} */ close) => html`<${Content} ...${{ store, runs, close }} />`;
   render(html`<${Dialog} ...${{ title, about, onClose, content }} />`, box);
 }
@@ -48,7 +49,9 @@ function Dialog({ title, about, onClose, content }) {
   useEffect(() => dialog.current?.showModal(), []);
   /** @param {MouseEvent} event */
   const onMouseDown = (event) => event.target === dialog.current && close();
-  return html`<dialog class="tb-notes-dialog" ref=${dialog} aria-label=${about ? `${title}: ${about}` : title} onClose=${onClose} onMouseDown=${onMouseDown}>
+  /** The run list that slides in on narrow pages stays open. @param {KeyboardEvent} event */
+  const onKeyDown = (event) => event.key === "Escape" && event.stopPropagation();
+  return html`<dialog class="tb-notes-dialog" ref=${dialog} aria-label=${about ? `${title}: ${about}` : title} ...${{ onClose, onMouseDown, onKeyDown }}>
     <div>
       <header>
         <h1>${title}</h1>

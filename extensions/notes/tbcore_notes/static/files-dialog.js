@@ -29,7 +29,9 @@ function Command({ logdir, is_remote: isRemote, num_runs: numRuns, num_files: nu
     await copy(line);
     setCopied(true);
   };
-  return html`<pre>${formatName(line)}</pre>
+  // A line breaks between words, and not after a dash.
+  const words = formatName(line).split(" ").map((word, i) => html`${i > 0 && " "}<span>${word}</span>`);
+  return html`<pre>${words}</pre>
     <p role="status">
       ${numFiles > 0
         ? html`Now it would delete <b>${plural(numFiles, "file")}</b> of <b>${plural(numRuns, "run")}</b>, ${formatBytes(numBytes)}.`

@@ -1,5 +1,5 @@
 /**
- * Notes as elements: the Markdown that people write by hand, which is headings, lists, quotes, code,
+ * Notes as elements: the Markdown that people write by hand, which is headings, lists with boxes to tick, tables, quotes, code,
  * emphasis and links. Whatever else is in a note stays text, HTML too, and each line stays a line.
  */
 
@@ -16,6 +16,8 @@ const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+/** The second line of a table, without blanks around it. */
+const DELIMITER = /^\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?$/;
 /** What is inside of a line. An address does not end with what ends a sentence. */
 const INLINE = new RegExp(
   [
@@ -41,13 +43,14 @@ export function nodesOf(text, depth = 0) {
   const lines = text.split("\n");
   /** @type {Node[]} */
   const nodes = [];
-  /** Takes lines while they pass; the first always does. @param {(line: string) => unknown} test */
+  /** Takes lines while they pass; the first always does. @param {(line: string, i: number) => unknown} test */
   const take = (test) => {
-    const end = lines.findIndex((line, i) => i > 0 && !test(line));
+    const end = lines.findIndex((line, i) => i > 0 && !test(line, i));
     return lines.splice(0, end < 0 ? lines.length : end);
   };
   const isNested = depth < MAX_DEPTH;
-  const isPlain = (/** @type {string} */ line) => line.trim() && ![FENCE, HEADING, RULE, ...(isNested ? [QUOTE, ITEM] : [])].some((block) => block.test(line));
+  const isTable = (/** @type {number} */ i) => lines[i].includes("|") && DELIMITER.test(lines[i + 1]?.trim() ?? "");
+  const isPlain = (/** @type {string} */ line, /** @type {number} */ i) => line.trim() && !isTable(i) && ![FENCE, HEADING, RULE, ...(isNested ? [QUOTE, ITEM] : [])].some((block) => block.test(line));
   while (lines.length > 0) {
     const [line] = lines;
     const [fence, heading, item] = [FENCE, HEADING, ITEM].map((block) => block.exec(line));
@@ -67,6 +70,9 @@ export function nodesOf(text, depth = 0) {
       nodes.push(["blockquote", {}, nodesOf(quoted.join("\n"), depth + 1)]);
     } else if (isNested && item) {
       nodes.push(listOf(item, take, depth));
+    } else if (isTable(0)) {
+      const [heads, , ...rows] = take((other, i) => i === 1 || (other.includes("|") && isPlain(other, i)));
+      nodes.push(["table", {}, [rowOf(heads, "th"), ...rows.map((row) => rowOf(row, "td"))]]);
     } else if (line.trim()) {
       nodes.push(["p", {}, take(isPlain).flatMap((other, i) => [...(i > 0 ? [/** @type {Node} */ (["br", {}, []])] : []), ...inlineOf(other)])]);
     } else lines.shift();
@@ -85,7 +91,7 @@ function listOf([, indent, mark], take, depth) {
   /** @type {string[][]} */
   const items = [];
   for (const line of take((other) => isItem(other) || inside.test(other))) {
-    if (isItem(line)) items.push([line.replace(ITEM, "$3")]);
+    if (isItem(line)) items.push([line.replace(ITEM, "$3").replace(/^\[([ xX])\](?=\s)/, (_, sign) => (sign === " " ? "☐" : "☑"))]);
     else items.at(-1)?.push(line.replace(inside, ""));
   }
   const children = items.map((lines) => {
@@ -93,6 +99,13 @@ function listOf([, indent, mark], take, depth) {
     return /** @type {Node} */ (["li", {}, only?.[0] === "p" ? [.../** @type {any} */ (only)[2], ...others] : only ? [only, ...others] : []]);
   });
   return isOrdered ? ["ol", { start: String(parseInt(mark, 10)) }, children] : ["ul", {}, children];
+}
+
+/** A row of a table. @param {string} line @param {"th" | "td"} tag @returns {Node} */
+function rowOf(line, tag) {
+  const cells = line.trim().replace(/^\|/, "").split(/(?<!\\)\|/);
+  if (cells.length > 1 && cells.at(-1)?.trim() === "") cells.pop();
+  return ["tr", {}, cells.map((cell) => [tag, {}, inlineOf(cell.trim())])];
 }
 
 /** What is inside of a line. @param {string} line @returns {Node[]} */

@@ -2,10 +2,9 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatName, plural } from "tbcore/format.js";
 import { open } from "./actions.js";
 import { NoteText } from "./markdown.js";
-import { Author } from "./texts.js";
+import { Author, namesOfRuns } from "./texts.js";
 
 /** The longest note that the server takes, in characters. */
 const MAX_CHARACTERS = 10_000;
@@ -57,8 +56,7 @@ export function NoteDialog({ store, runs, close }) {
   }, [isEdited]);
   useEffect(() => () => {
     if (typed.current === null) return;
-    const what = runs.length === 1 ? formatName(runs[0]) : plural(runs.length, "run");
-    store.notice.value = { text: `The note on ${what} is not saved.`, actions: [["Go on writing", () => open(store, runs, "note")], ["Discard", () => kept.keep(null)]] };
+    store.notice.value = { text: `The note on ${namesOfRuns(runs, 2)} is not saved.`, actions: [["Go on writing", () => open(store, runs, "note")], ["Discard", () => kept.keep(null)]] };
   }, []);
 
   const save = async () => {
@@ -88,7 +86,12 @@ export function NoteDialog({ store, runs, close }) {
       save();
     }}
   >
-    ${texts.length > 1 && html`<p class="tb-dim">These runs have different notes. What you save replaces them.</p>`}
+    ${texts.length > 1 && html`<p>What you save replaces ${texts.filter(Boolean).length === 1 ? "this note" : "these notes"}:</p>`}
+    ${texts.length > 1 &&
+    texts.filter(Boolean).map((other) => {
+      const their = runs.filter((_, i) => found[i]?.value === other);
+      return html`<div><p class="tb-dim">${namesOfRuns(their)}</p><${NoteText} text=${other} /><${Author} record=${found[runs.indexOf(their[0])]} /></div>`;
+    })}
     ${draft !== null && html`<p class="tb-dim">A draft, which is not saved yet.</p>`}
     ${(isNew || (draft !== null && saved !== "")) &&
     html`<div role="status"><p>${isNew ? "Changed since you opened it; what you save replaces it:" : "What you save replaces this note:"}</p><${NoteText} text=${saved} /><${Author} record=${found[0]} /></div>`}
@@ -111,6 +114,7 @@ export function NoteDialog({ store, runs, close }) {
         save();
       }}
     ></textarea>
+    <p class="tb-dim">Markdown: <code># heading</code>, <code>**bold**</code>, <code>- list</code>, <code>| table |</code>, links. Ctrl+Enter saves.</p>
     ${!isNew && draft === null && runs.length === 1 && html`<${Author} record=${found[0]} />`}
     ${error && html`<p class="tb-notes-error" role="alert">${error}</p>`}
     <footer>

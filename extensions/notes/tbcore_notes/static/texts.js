@@ -11,6 +11,13 @@ export function Author({ record, verb = "by" }) {
   return html`<p class="tb-dim"><bdi>${verb} ${formatName(record.by) || "you"}, ${formatTime(record.time).slice(0, 16)}</bdi></p>`;
 }
 
+/** The names of runs; of many, the first. @param {readonly string[]} runs @param {number} [max] */
+export function namesOfRuns(runs, max = 5) {
+  const num = runs.length > max + 1 ? max : runs.length;
+  const names = runs.slice(0, num).map(formatName).join(", ");
+  return num < runs.length ? `${names} and ${(runs.length - num).toLocaleString("en")} more` : names;
+}
+
 /** A sentence with code between backticks. @param {{ text: string }} props */
 export function Code({ text }) {
   return text.split("`").map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));

@@ -33,6 +33,10 @@ test("what people write by hand is drawn, and each line stays one", () => {
     ["3. a\n4. b\n   - c", "<ol 3><li>a</li><li>b<ul><li>c</li></ul></li></ol>"],
     ["> said\n> # so\nnot", "<blockquote><p>said</p><h2>so</h2></blockquote><p>not</p>"],
     ["```yaml\na: [1]\n  **b**\n\n```\nx", "<pre><code>a: [1]\n  **b**\n</code></pre><p>x</p>"],
+    ["so:\n| lr | loss |\n|:--|--:|\n| 1e-3 | **0.4** |\n| a\\|b |\nend", "<p>so:</p><table><tr><th>lr</th><th>loss</th></tr><tr><td>1e-3</td><td><strong>0.4</strong></td></tr><tr><td>a|b</td></tr></table><p>end</p>"],
+    ["a | b\n-|-\n1 | 2\n\nx", "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><p>x</p>"],
+    ["x | y\nnot | one", "<p>x | y<br>not | one</p>"],
+    ["- [ ] rerun\n- [x] plot\n- [y]", "<ul><li>☐ rerun</li><li>☑ plot</li><li>[y]</li></ul>"],
     ["a\n---\nb", "<p>a</p><hr></hr><p>b</p>"],
     ["[paper](https://a.example/x_y_z) **https://b.example**", "<p><a https://a.example/x_y_z>paper</a> <strong><a https://b.example>https://b.example</a></strong></p>"],
     ["1e-3 * 2 * 3, my_run_name, sweep/*, exp/*, -5 %, 2*3*4, \\*x\\*", "<p>1e-3 * 2 * 3, my_run_name, sweep/*, exp/*, -5 %, 2*3*4, *x*</p>"],
@@ -59,8 +63,8 @@ test("only addresses of the web are links, and HTML is text", () => {
 });
 
 test("any text ends in time, with known elements alone", () => {
-  const known = new Set("p br h2 h3 h4 h5 h6 hr blockquote ul ol li pre code a strong em del".split(" "));
-  const pieces = [">", "> ", "- ", "1. ", "  ", "*", "**", "_", "~~", "`", "[", "](https://", ")", "#", "\n", "```\n", "\\", "https://", ":", " ", "x"];
+  const known = new Set("p br h2 h3 h4 h5 h6 hr blockquote ul ol li pre code a strong em del table tr th td".split(" "));
+  const pieces = ["|", "|-|\n", ">", "> ", "- ", "1. ", "  ", "*", "**", "_", "~~", "`", "[", "](https://", ")", "#", "\n", "```\n", "\\", "https://", ":", " ", "x"];
   const texts = pieces.flatMap((a) => pieces.map((b) => (a + b).repeat(10_000 / (a + b).length)));
   let seed = 1;
   const next = () => (seed = (seed * 48271) % 2147483647);
