@@ -19,7 +19,7 @@ import { TopBar, isFirstPass } from "./top-bar.js";
 
 /** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("lazy.css", import.meta.url);
-/** How long after the first tab is drawn the page loads what it has of notes, if nothing is noted. */
+/** How long after the first tab is drawn the page loads what it has of notes, if it has not yet. */
 const KEPT_DELAY_MS = 1000;
 
 // --- sidebar -------------------------------------------------------------------------------------
@@ -71,18 +71,18 @@ function Sidebar({ state, isOpen, onClose, onInfo }) {
           <bdi>${state.frontends.value?.logdir ?? ""}</bdi>
         </button>
       </footer>
-      <${Handle} width=${width} rows=${rows} />
+      <${Handle} width=${width} rows=${rows} state=${state} />
     </aside>
   `;
 }
 
-/** The edge that changes the width. @param {{ width: number, rows: { readonly current: readonly Row[] } }} props */
-function Handle({ width, rows }) {
+/** The edge that changes the width. @param {{ width: number, rows: { readonly current: readonly Row[] }, state: State }} props */
+function Handle({ width, rows, state }) {
   /** @param {Event & { key?: string }} event */
   const act = (event) => {
     if (event.key?.startsWith("Arrow")) event.preventDefault();
     const handle = /** @type {HTMLElement} */ (event.currentTarget);
-    import("./runs/fit.js").then(({ moveEdge }) => moveEdge(event, handle, width, limited, rows.current), console.warn);
+    import("./runs/fit.js").then(({ moveEdge }) => moveEdge(event, handle, width, limited, rows.current, state.noted.value), console.warn);
   };
   return html`<div
     class="handle"
@@ -167,13 +167,11 @@ function Page({ state, sync }) {
   const isConnecting = emptyKind === "connecting" && !state.serverError.value;
   const isOpening = isConnecting || (emptyKind === null && plugin?.error === null && isTabOpening);
 
-  const status = state.status.value;
-  const isNoted = Boolean(status?.notes_generation);
   useEffect(() => {
-    if (isOpening && !isNoted) return undefined;
-    const timer = setTimeout(() => import("./kept.js").then(({ start }) => start(state)).catch(console.warn), isNoted ? 0 : KEPT_DELAY_MS);
+    if (isOpening) return undefined;
+    const timer = setTimeout(loadKept, KEPT_DELAY_MS);
     return () => clearTimeout(timer);
-  }, [isOpening, isNoted]);
+  }, [isOpening]);
   const onInfo = () => setDialog("info");
   const onHelp = () => setDialog("help");
   // An effect after the paint would load the notice that no tab is open.
@@ -242,5 +240,6 @@ function openFirstTab(state) {
 suppressRequestErrors();
 await rewriteAddress();
 const state = new State();
-const sync = keepInSync(state);
+const loadKept = () => import("./kept.js").then(({ start }) => start(state)).catch(console.warn);
+const sync = keepInSync(state, loadKept);
 render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

@@ -4,6 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatName, formatTime, plural } from "../lib/format.js";
 import { Icon } from "../lib/ui/controls.js";
+import { ArchivedMatches } from "./runs/notes.js";
 import { AUTO_LIMIT } from "./state/selection.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
@@ -123,6 +124,7 @@ export function NoneShown({ state }) {
         ? html`<span>All ${plural(state.allRuns.value.length, "run")} are archived.</span>
             <button type="button" class="tb-button" onClick=${() => state.setRunFilter("is:archived")}>Show them</button>`
         : html`<span>${error ? "The query has a mistake." : `No runs match “${text}”. ${note}`}</span>
+            ${!error && html`<${ArchivedMatches} state=${state} />`}
             <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
       : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : "No runs are selected."}</span>
           <button type="button" class="tb-button" onClick=${() => checkNewest(state)}>

@@ -26,16 +26,19 @@ const NONE = {
   words: signal([]),
 };
 
+/** How long the first runs wait for what is noted about them: which are archived, and their names. */
+const TIMEOUT_MS = 5000;
+
 /** @type {Promise<void> | undefined} */
 let started;
 /** @type {ReturnType<typeof watchLeftOff> | undefined} */
 let leftOff;
 
-/** Starts both, once, even if it is called again. @param {State} state */
+/** Starts both, once, even if it is called again. Resolves after a time, too: runs are shown also if the notes do not come. @param {State} state */
 export function start(state) {
   started ??= load(state);
   started.catch(() => (started = undefined));
-  return started;
+  return Promise.race([started, new Promise((done) => setTimeout(done, TIMEOUT_MS))]);
 }
 
 /** @param {State} state */

@@ -91,7 +91,7 @@ function open(...answers) {
       return answer ? Response.json({ generation: "g", query_version: version, ...(version !== known && { query: answer }) }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
     }
   );
-  const state = /** @type {any} */ ({ runQuery: signal(""), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal({ notes_generation: 1 }) });
+  const state = /** @type {any} */ ({ runQuery: signal(""), allRuns: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal({ notes_generation: 1 }) });
   const matcher = new Matcher(async () => {
     // As a module that takes a while.
     await nextTask();
@@ -129,7 +129,7 @@ test("the server answers every other query, and until then the runs stay", async
   await nextTask();
   assert.equal(filter.value.value, value, "the same until something changes");
   assert.equal(filter.value.value.matches("a new run"), false);
-  state.runs.value = [...NAMES, "a new run"];
+  state.allRuns.value = [...NAMES, "a new run"];
   state.generations.value = { all: "4" };
   while (asked.length < 4) await nextTask();
   await until(() => filter.value.value.matches("a new run"));
@@ -153,7 +153,7 @@ test("before the first query, the server reads what queries need", async () => {
   /** @type {string[]} */
   const bodies = [];
   globalThis.fetch = /** @type {any} */ (async (/** @type {string} */ _, /** @type {{ body: string }} */ { body }) => (bodies.push(body), Response.json({ generation: "g" })));
-  keepAsking(/** @type {any} */ ({ runQuery: signal("plain"), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal(null) }));
+  keepAsking(/** @type {any} */ ({ runQuery: signal("plain"), allRuns: signal(NAMES), generations: signal({ all: "1" }), now: signal(0), status: signal(null) }));
   await nextTask();
   assert.deepEqual(bodies, ["{}"]);
 });

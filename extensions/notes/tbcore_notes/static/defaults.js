@@ -21,6 +21,10 @@ export async function showDefaults(page) {
   const response = await fetch(page.url("data/defaults"));
   /** @type {Defaults} */
   const defaults = response.ok ? await response.json() : {};
+  // The page has its log directory and its first runs at the same time.
+  if (!page.logdir()) await new Promise((done) => {
+    const stop = page.runs.subscribe(() => page.logdir() && setTimeout(() => done(stop())));
+  });
   const parts = partsOf(defaults);
   const before = page.address.value;
   if (!page.isPlain() || (parts.length === 0 && !defaults.tab) || readUnwanted().includes(page.logdir())) return signal(null);

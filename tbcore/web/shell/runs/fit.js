@@ -21,15 +21,16 @@ const [MAX_SHARE, NARROW_PX] = [0.6, 760];
  * @param {number} width  in CSS pixels
  * @param {(width: number) => number} limited  the width within its limits
  * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list
+ * @param {ReadonlyMap<string, import("../../host.js").Noted>} noted  names that users gave to runs
  */
-export function moveEdge(event, handle, width, limited, rows) {
+export function moveEdge(event, handle, width, limited, rows, noted) {
   // Keys that came while this module was loaded all have the width before the first of them.
   const stored = Number(openPreferences("#sidebar").values.value.width);
   if (stored > 0) width = limited(stored);
   /** @param {number | null} next  null restores the default */
   const change = (next) => openPreferences("#sidebar").set("width", next === null ? null : String(limited(next)));
   if (event.type === "dblclick" || event.key === "Enter") {
-    const next = fittingWidth(/** @type {HTMLElement} */ (handle.parentElement), rows);
+    const next = fittingWidth(/** @type {HTMLElement} */ (handle.parentElement), rows.map((row) => ({ ...row, label: noted.get(row.key)?.label ?? row.label })));
     if (next !== null) change(limited(next) === width ? null : next);
   } else if (event instanceof PointerEvent) {
     const start = event.clientX - width;

@@ -23,10 +23,10 @@ const NOTED = /\bis:|\bnote:|#/i;
 /**
  * Keeps the answer to the current query up to date for as long as the page is open. Until there is
  * one, a filter matches the runs that were matched before.
- * @param {Pick<State, "runQuery" | "runs" | "generations" | "now" | "status">} state
+ * @param {Pick<State, "runQuery" | "allRuns" | "generations" | "now" | "status">} state
  * @returns {Match}
  */
-export function keepAsking({ runQuery, runs, generations, now, status }) {
+export function keepAsking({ runQuery, allRuns, generations, now, status }) {
   /** The last answer, maybe to an earlier query. */
   const answer = signal(/** @type {Filter | null} */ (null));
   /** Why the server did not answer the last query; null if it did. */
@@ -91,7 +91,7 @@ export function keepAsking({ runQuery, runs, generations, now, status }) {
     if (!response.ok) throw await ServerError.from(response);
     // Without a query, it is the last one.
     const { query_version: version, query = last.query } = await response.json();
-    const next = { version, query, text, runs: runs.value };
+    const next = { version, query, text, runs: allRuns.value };
     batch(() => {
       if (query !== last.query || text !== last.text || next.runs !== last.runs) answer.value = { ...answerFrom(text, query, next.runs), numAnswers: ++numAnswers };
       failure.value = null;
@@ -104,7 +104,7 @@ export function keepAsking({ runQuery, runs, generations, now, status }) {
  * @param {string} text
  * @param {{ error?: string | null, at?: number, count?: number, found?: string[], others?: string[], note: string, offers: NonNullable<Filter["offers"]> }} query
  *   from the server; of the names that the query finds and the `others`, it has the shorter list
- * @param {readonly string[]} runs  those of the page. A run that comes later is not found until the next answer
+ * @param {readonly string[]} runs  those of the page, archived ones too. A run that comes later is not found until the next answer
  */
 function answerFrom(text, { error = null, at, count = 0, found, others, note, offers }, runs) {
   const excluded = new Set(others);

@@ -69,8 +69,9 @@ export class ServerState {
  * Starts synchronizing, for as long as the page is open. `reload` fetches everything again; `retry`
  * reconnects at once.
  * @param {ServerState} state
+ * @param {() => Promise<unknown>} loadNotes  resolves in time, also if it fails
  */
-export function keepInSync(state) {
+export function keepInSync(state, loadNotes) {
   /** Number of calls of `reload`. It is part of all generations, so that each call changes them. */
   let numManualReloads = 0;
   /** Whether the next request makes the server look for new data at once. */
@@ -126,7 +127,10 @@ export function keepInSync(state) {
       scan = "false";
       const next = generationsOf(status);
       const hasNewData = (state.status.value = status) && isNew(status);
+      // No archived run may show, not even for a moment.
+      const noted = status.notes_generation && !state.notes.value && loadNotes();
       const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
+      await noted;
       // If all runs went since the status, the page keeps them: the next status says so.
       const isShown = hasNewData && !(lists && !lists[0].length && status.num_runs);
       batch(() => {
