@@ -261,7 +261,9 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     tab.wait_for_count("1 of 200 sessions")
     button = tab.page.get_by_role("button", name="Show only these runs")
     button.click()
-    tab.wait_for_count("1 session, 199 more not found or not selected in the list of runs")
+    tab.wait_for_count(
+        "1 session, 199 more archived, not found or not selected in the list of runs"
+    )
     tab.wait_for_address(f"runs={BEST.name},{BEST.name}/validation")
     assert button.count() == 0
     tab.page.get_by_role("tab", name="Scalars", exact=True).click()
@@ -273,7 +275,7 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     tab.page.get_by_role("button", name="Show only these runs").focus()
     tab.page.keyboard.press("Enter")
     tab.wait_for_count(
-        f"{NUM_ADAM} sessions, {NUM_TRIALS - NUM_ADAM} more not found or not selected"
+        f"{NUM_ADAM} sessions, {NUM_TRIALS - NUM_ADAM} more archived, not found or not selected"
         " in the list of runs"
     )
 
@@ -333,7 +335,9 @@ def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) ->
     tab = open_tab()
     run = f"{BEST.name}/validation"
     tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
-    tab.wait_for_count("1 session, 199 more not found or not selected in the list of runs")
+    tab.wait_for_count(
+        "1 session, 199 more archived, not found or not selected in the list of runs"
+    )
     Page(tab.page).run(run).hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
     tab.page.locator("tr[data-name] th").hover()
@@ -732,7 +736,9 @@ def test_rows_have_the_average_that_is_chosen_for_groups(seeds_server: Any, open
 
 def test_a_group_has_the_sessions_that_are_selected(seeds_server: Any, open_tab: Any) -> None:
     tab = open_tab("&group=seeds&query=-has:nan", seeds_server)
-    tab.wait_for_count("3 groups, 4 sessions not found or not selected in the list of runs")
+    tab.wait_for_count(
+        "3 groups, 4 sessions archived, not found or not selected in the list of runs"
+    )
     assert [row[:2] for row in tab.rows()] == [
         ["good/*", "0.438 ± 0.063"],
         ["lucky/*", "0.75 ± 0.50"],
@@ -741,7 +747,7 @@ def test_a_group_has_the_sessions_that_are_selected(seeds_server: Any, open_tab:
     # Without groups, a row is a session again.
     tab.page.get_by_role("button", name="Grouped: seeds").click()
     tab.page.get_by_role("button", name="Ungroup").click()
-    tab.wait_for_count("8 sessions, 4 more not found or not selected in the list of runs")
+    tab.wait_for_count("8 sessions, 4 more archived, not found or not selected in the list of runs")
     assert tab.names()[0] == "lucky/s0"
 
 
@@ -929,7 +935,7 @@ def test_rows_that_are_not_finite_stand_beside_the_others(
     # With a single finite value, its row has no mark, and is the only dot.
     tab = open_tab("&hparams.show=scatter,table", server)
     tab.page.get_by_label("Filter runs").fill("-best")
-    tab.wait_for_count("4 sessions, 1 more not found or not selected in the list of runs")
+    tab.wait_for_count("4 sessions, 1 more archived, not found or not selected in the list of runs")
     assert tab.page.locator(".best-row").count() == 0
     assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
 
@@ -958,7 +964,7 @@ def test_metrics_of_the_run_above_belong_to_its_only_session(
     tab.page.get_by_label("Minimum").fill("0.5")
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Show only these runs").click()
-    tab.wait_for_count("1 session, 2 more not found or not selected in the list of runs")
+    tab.wait_for_count("1 session, 2 more archived, not found or not selected in the list of runs")
     checked = tab.page.evaluate(
         """() => [...document.querySelectorAll('.tb-run')].filter(
           (row) => row.querySelector('input').checked).map((row) => row.title)"""

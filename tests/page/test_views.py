@@ -228,7 +228,7 @@ def test_a_long_selection_is_in_the_view(
 def test_a_plain_address_continues_where_the_reader_left_off(
     server: Any, profile: Any, key: str | None
 ) -> None:
-    """By mouse and keyboard. Pins are there at once; the grouping is offered again."""
+    """By mouse and keyboard. Pins are there at once; groups are offered again if the line goes."""
     page = profile.open(server.url)
     page.get_by_role("button", name="Average").click()
     page.get_by_role("button", name="Grouped: seeds").wait_for()
@@ -248,7 +248,8 @@ def test_a_plain_address_continues_where_the_reader_left_off(
     assert line.inner_text() == (
         "Continue where you left off: runs -cnn/seed0, grouped by seeds, coloured by family"
     )
-    page.get_by_text("These look like 2 models × 3 seeds").wait_for()
+    # One line offers groups, not two.
+    assert page.get_by_text("These look like").count() == 0
     button = page.get_by_role("button", name="Continue", exact=True)
     if key:
         button.focus()
@@ -260,6 +261,10 @@ def test_a_plain_address_continues_where_the_reader_left_off(
     assert page.get_by_label("Filter runs").input_value() == "-cnn/seed0"
     page.go_back()
     page.get_by_role("button", name="Group…", exact=True).wait_for()
+    page.close()
+    page = profile.open(server.url)
+    page.get_by_role("button", name="Do not continue").click()
+    page.get_by_text("These look like 2 models × 3 seeds").wait_for()
 
 
 def test_the_line_goes_when_the_reader_chooses_or_declines(server: Any, profile: Any) -> None:

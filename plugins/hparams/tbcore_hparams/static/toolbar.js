@@ -160,7 +160,7 @@ function countsText({ sweep, candidates, rows }) {
   const { grouped } = sweep;
   const noun = !grouped && sweep.groups.length === sweep.sessions.length ? "session" : "group";
   const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
-  if (grouped) return grouped.numLeftOut > 0 ? `${shown}, ${plural(grouped.numLeftOut, "session")} not found or not selected in the list of runs` : shown;
+  if (grouped) return grouped.numLeftOut > 0 ? `${shown}, ${plural(grouped.numLeftOut, "session")} archived, not found or not selected in the list of runs` : shown;
   const numHidden = sweep.groups.length - candidates.length;
-  return numHidden > 0 ? `${shown}, ${formatStep(numHidden)} more not found or not selected in the list of runs` : shown;
+  return numHidden > 0 ? `${shown}, ${formatStep(numHidden)} more archived, not found or not selected in the list of runs` : shown;
 }

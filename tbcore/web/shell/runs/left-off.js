@@ -69,6 +69,13 @@ export function isPlain(state) {
   return wasPlain() && !left && ownChoices(new URL(state.link()).hash, state).size === 0;
 }
 
+/** Whether there is an offer to continue with groups. @param {State} state */
+export function offersGroups(state) {
+  const left = new Map(Object.entries(kept.values.value)).get(state.status.value?.logdirs.join() ?? "");
+  const { hash } = new URL(state.link());
+  return Boolean(left && wasPlain() && parseAddress(left).values.group && (hash === given || ownChoices(hash, state).size === 0));
+}
+
 /** Shows what a fragment says, which is no choice of the reader. @param {string} fragment @param {State} state */
 export function openPlain(fragment, state) {
   // What is chosen until the address is read again is the reader's, and nothing is.
