@@ -168,7 +168,8 @@
  * @typedef {object} Notes
  * @property {Readable<ReadonlyMap<string, Noted>>} runs  those with a name or a colour; another map only if one changes
  * @property {Readable<ReadonlySet<string>>} hidden  the runs that are put away; another set only if it changes
- * @property {(run: string) => unknown} mark  draws what stands after the name of a run in the run list
+ * @property {(runs: readonly string[]) => unknown} mark  draws what stands after the name of a run in the run list, or after
+ *   that of a closed folder or group of these runs
  * @property {Readable<unknown>} bar  what stands beside the button that copies a link; null for nothing
  * @property {Readable<unknown>} foot  what stands below the run list; null for nothing
  * @property {(runs: readonly string[], item: MenuItem) => unknown} menu  draws items of the menu of these runs

@@ -203,12 +203,12 @@ def test_a_heading_sorts_the_list(open_page: Any) -> None:
 
     sort = page.get_by_label("Sort runs")
     assert sort.locator("option").all_inner_texts()[3:] == [
-        "lr, ascending",
-        "lr, descending",
-        "val/loss, ascending",
-        "val/loss, descending",
+        "lr ↑",
+        "lr ↓",
+        "val/loss ↑",
+        "val/loss ↓",
     ]
-    sort.select_option("val/loss, ascending")
+    sort.select_option("val/loss ↑")
     wait_for_names(page, "exp/,exp/b,exp/a,exp/c,other")  # NaN after numbers
     sort.select_option("by name")
     wait_for_names(page, unsorted)
@@ -433,6 +433,13 @@ def test_the_list_narrows_again_when_columns_go(seeds: Any, new_profile: Any) ->
         )
     form.get_by_role("button", name="Remove").last.click()
     form.get_by_role("button", name="Remove").last.click()
+    page.wait_for_function(f"() => ({width})() === 280")
+
+    # At a later visit without columns, too.
+    page = profile.open(seeds.url, "#scalars&columns=loss:last,loss:min,lr,seed")
+    page.wait_for_function(f"() => ({width})() > 280")
+    page.close()
+    page = profile.open(seeds.url)
     page.wait_for_function(f"() => ({width})() === 280")
 
     # One that the reader chose.

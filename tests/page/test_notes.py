@@ -155,7 +155,7 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
     row = other.locator(".tb-run", has_text="baseline")
     row.wait_for()
     title = row.locator("label").get_attribute("title") or ""
-    assert title.startswith("sweep/lr1\nnamed by ")
+    assert title.startswith("baseline\nsweep/lr1\nnamed by ")
 
     menu(page, "sweep/", "Labels…")
     page.get_by_label("New labels").fill("paper lr-sweep")
@@ -192,6 +192,122 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
     menu(page, "other", "Reset colour")
     other.wait_for_function("() => tb.colors().other !== '#123456'")
     assert values(logdir, "other")["color"] == ""
+
+
+def test_the_focus_comes_back_to_the_row_of_a_menu_or_mark(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """Also if it was opened with the mouse: the keys then act on that row."""
+    page = open_writing(profile, server)
+    menu(page, "sweep/lr2", "Labels…")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert focused(page) == "sweep/lr2"
+    page.keyboard.press("e")
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
+    row = Page(page).run("sweep/lr3")
+    row.hover()
+    row.get_by_role("button", name="Star sweep/lr3").click()
+    until(lambda: values(logdir, "sweep/lr3") == {"starred": True})
+    page.keyboard.press("e")
+    wait_for_runs(page, "other", "sweep/lr1")
+    assert values(logdir, "other") == {}
+
+
+def test_the_menu_above_the_rows_is_about_all_that_match(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    page = open_writing(profile, server)
+    box = page.get_by_label("Filter runs")
+    box.fill("lr1 | lr2")
+    page.keyboard.press("Enter")
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    page.locator(".tb-runs-all").click(button="right")
+    assert not page.get_by_role("menuitem", name="Copy path").is_visible()
+    page.get_by_role("menuitem", name="Archive these 2 runs").click()
+    page.get_by_text("Archived 2 runs.").wait_for()
+    box.fill("")
+    wait_for_runs(page, "other", "sweep/lr3")
+    page.get_by_role("checkbox", name="All runs").focus()
+    page.keyboard.press("Shift+F10")
+    page.get_by_role("menuitem", name="Star these 2 runs").press("Enter")
+    until(lambda: values(logdir, "sweep/lr3") == {"starred": True})
+
+
+def test_a_closed_folder_shows_what_its_runs_have_in_common(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """What was done to several runs is a line with Undo, which changes back no other run."""
+    notes_of(logdir).change(["sweep/lr1"], {"note": "why", "labels": ["paper", "own"]})
+    page = open_writing(profile, server)
+    menu(page, "sweep/", "Star these 3 runs")
+    page.get_by_text("Starred 3 runs.").wait_for()
+    menu(page, "sweep/", "Labels…")
+    long = "x" * 51
+    box = page.get_by_label("New labels, separated by spaces")
+    box.fill(f"paper {long}")
+    box.press("Enter")
+    page.get_by_text(f"“{long}” has more than 50 characters.").wait_for()
+    assert box.input_value() == f"paper {long}"
+    page.get_by_text("3 runs: sweep/lr1, sweep/lr2, sweep/lr3").wait_for()
+    box.fill("paper")
+    box.press("Enter")
+    page.get_by_text("Labelled 3 runs: paper.").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Collapse sweep/").click()
+    folder = page.locator('[role="row"][title="sweep/"]')
+    folder.get_by_title("All 3 runs are starred").wait_for()
+    folder.get_by_title("All 3 runs have: paper", exact=True).wait_for()
+    page.get_by_role("button", name="Undo").click()
+    until(
+        lambda: (
+            [values(logdir, run).get("labels") for run in RUNS[:3]] == [["paper", "own"], [], []]
+        )
+    )
+    page.get_by_text("paper").wait_for(state="detached")
+    folder.get_by_role("button", name="Notes on 1 run").click()
+    page.get_by_role("dialog", name="Note: sweep/lr1").get_by_text("why", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    menu(page, "sweep/", "Remove the stars of these 3 runs")
+    page.get_by_text("Removed the stars of 3 runs.").wait_for()
+    folder.get_by_title("All 3 runs are starred").wait_for(state="detached")
+
+
+def test_the_note_of_several_runs_shows_those_that_it_replaces(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """A draft names its runs, and the window says how to write and to save."""
+    notes_of(logdir).change(["sweep/lr2"], {"note": "**odd** at 100"})
+    page = open_writing(profile, server)
+    menu(page, "sweep/", "Note…")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("What you save replaces this note:").wait_for()
+    dialog.get_by_text("odd at 100").wait_for()
+    dialog.get_by_text("sweep/lr2", exact=True).wait_for()
+    dialog.get_by_text("Ctrl+Enter saves.").wait_for()
+    dialog.get_by_role("textbox", name="Note").fill("all")
+    page.keyboard.press("Escape")
+    page.get_by_text("The note on sweep/lr1, sweep/lr2, sweep/lr3 is not saved.").wait_for()
+
+
+def test_escape_closes_one_window_on_a_narrow_page(server: Any, profile: Any, logdir: Path) -> None:
+    """Of a note above the run list that slides in, and of a menu."""
+    notes_of(logdir).change(["other"], {"note": "why"})
+    page = profile.open(server.url, fragment(server), viewport={"width": 400, "height": 800})
+    page.locator(".runs-button").click()
+    drawer = page.locator("aside.open")
+    page.get_by_role("button", name="Note on other").click()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.locator('[role="row"][title="other"]').click(button="right")
+    page.get_by_role("menu").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("menu").wait_for(state="detached")
+    assert drawer.is_visible()
+    page.keyboard.press("Escape")
+    drawer.wait_for(state="detached")
 
 
 def test_a_note_that_is_not_saved_is_kept_as_a_draft(
@@ -277,8 +393,9 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     wait_for_runs(page, "other")
     box.fill("lr1 | lr2")
     page.keyboard.press("Enter")
-    page.get_by_text("No runs match").first.wait_for()
-    page.get_by_role("button", name="3 archived").click()
+    # The list and the tab say so, with a button.
+    page.get_by_text("2 archived ones do.").nth(1).wait_for()
+    page.get_by_role("button", name="Show them").first.click()
     wait_for_runs(page, "sweep/lr1", "sweep/lr2")
     assert box.input_value() == "is:archived (lr1 | lr2)"
     menu(page, "sweep/lr1", "Bring back")
@@ -342,6 +459,55 @@ def test_what_others_archived_is_folded_away_with_their_names(
     # The query finds the same runs: none is in neither list.
     page.get_by_role("button", name="1 archived", exact=True).click()
     wait_for_runs(page, "other", "sweep/lr2")
+
+
+SEEN = """
+globalThis.seen = new Set();
+new MutationObserver(() => {
+  for (const row of document.querySelectorAll('.tb-run')) seen.add(row.innerText.split('\\n')[0]);
+}).observe(document, { subtree: true, childList: true, characterData: true });
+"""
+"""Records the names of all rows that were drawn, if only for a moment."""
+
+
+def test_archived_runs_never_show_while_the_page_loads(
+    serve: Any, new_profile: Any, logdir: Path
+) -> None:
+    """However late the notes come; nor are their data asked for. Names are there at once, too."""
+    notes_of(logdir).change(["sweep/lr2"], {"archived": True})
+    notes_of(logdir).change(["other"], {"display_name": "baseline"})
+    profile = new_profile()
+    profile.context.add_init_script(SEEN)
+    held: list[Any] = []
+    profile.context.route("**/data/notes?*", lambda route: held.append(route))
+    page = profile.open(serve(logdir).url)
+    until(lambda: (page.evaluate("() => tb.frame()"), held)[1])
+    page.evaluate("() => new Promise((done) => setTimeout(done, 1000))")
+    assert page.locator(".tb-run").count() == 0
+    for route in held:
+        route.continue_()
+    profile.context.unroute("**/data/notes?*")
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
+    page.wait_for_function("() => tb.label('loss').endsWith(': baseline, sweep/lr1, sweep/lr3')")
+    assert set(page.evaluate("() => [...seen]")) == {"baseline", "lr1", "lr3"}
+    assert not [url for url in profile.requested_urls if "/scalars/" in url and "lr2" in url]
+
+
+@pytest.mark.parametrize("answer", ["error", "never"])
+def test_a_page_without_its_notes_shows_all_runs(
+    serve: Any, new_profile: Any, logdir: Path, answer: str
+) -> None:
+    notes_of(logdir).change(["sweep/lr2"], {"archived": True})
+    profile = new_profile()
+    profile.expects_errors = True
+    profile.context.route(
+        "**/data/notes?*",
+        (lambda route: route.fulfill(status=500)) if answer == "error" else (lambda _: None),
+    )
+    page = profile.open(serve(logdir).url)
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr2", "sweep/lr3")
+    page.wait_for_function("() => tb.label('loss').includes('lr2')")
+    profile.context.unroute_all()
 
 
 def test_a_page_says_so_if_all_runs_are_archived(server: Any, profile: Any, logdir: Path) -> None:
@@ -550,7 +716,8 @@ def test_what_others_noted_is_text_and_never_markup(
     (folder / "bob.jsonl").write_bytes(lines)
     page.get_by_role("button", name="1 archived by <u>bob</u>@far").wait_for()
     row = page.locator(".tb-run", has_text="<img src=x")
-    assert row.locator("label").get_attribute("title") == "other\nnamed by <u>bob</u>@far"
+    title = (row.locator("label").get_attribute("title") or "").split("\n")
+    assert title[1:3] == ["other", "named by <u>bob</u>@far"]
     assert row.locator(".tb-notes-labels").inner_text().startswith("<b>x</b>")
     marker = row.locator(".tb-notes-note")
     assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e")
@@ -580,7 +747,9 @@ def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, wi
     page.reload()
     row = page.locator(".tb-run", has_text="namename")
     row.locator(".tb-notes-note").click()
+    page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
     boxes = page.evaluate(
         """() => [...document.querySelectorAll('.tb-run')].map((row) => {
           const width = (part) => row.querySelector(part)?.getBoundingClientRect().width ?? 0;
@@ -589,8 +758,19 @@ def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, wi
     )
     assert all(height <= 26 for height, *_ in boxes)
     name, labels = boxes[0][1:]
-    assert name >= (30 if width == 180 else 80)
-    assert labels <= 0.4 * width
+    assert name >= (80 if width == 180 else 150)
+    assert 20 <= labels <= 0.4 * width
+    # A name that somebody chose is cut at its end alone, and is whole in the tooltip.
+    assert row.locator(".tb-name-head").count() == 0
+    assert (row.locator("label").get_attribute("title") or "").startswith("name" * 20 + "\nother")
+    # Below the pointer, the actions leave a label free, or half of it in the narrowest list.
+    labelled = Page(page).run("sweep/lr1")
+    labelled.hover()
+    ends = [
+        labelled.locator(part).bounding_box() for part in (".tb-notes-labels", ".tb-run-actions")
+    ]
+    free = ends[1]["x"] - ends[0]["x"]
+    assert free >= ends[0]["width"] * (1 if width == 280 else 0.4)
 
 
 # Many runs ---------------------------------------------------------------------------------------

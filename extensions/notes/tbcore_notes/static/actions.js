@@ -15,7 +15,13 @@ export const areArchived = (store, runs) => runs.every((run) => archivedBy(store
 
 /** Stars runs; if all are starred, removes their stars. @param {Store} store @param {readonly string[]} runs */
 export function star(store, runs) {
-  if (mayChange(store)) store.change({ runs, set: { starred: !areStarred(store, runs) } });
+  if (!mayChange(store)) return;
+  const starred = !areStarred(store, runs);
+  const changed = runs.filter((run) => areStarred(store, [run]) !== starred);
+  const undo = () => store.change({ runs: changed, set: { starred: !starred } });
+  // The row of one run shows it.
+  const text = `${starred ? "Starred" : "Removed the stars of"} ${plural(changed.length, "run")}.`;
+  store.change({ runs: changed, set: { starred } }, runs.length > 1 ? { text, actions: [["Undo", undo]] } : null);
 }
 
 /** Archives runs; if all are archived, brings them back. @param {Store} store @param {readonly string[]} runs */

@@ -32,7 +32,7 @@ const notes = {
     return {
       runs: store.names,
       hidden: store.hidden,
-      mark: (run) => marksOf(store, act, run),
+      mark: (runs) => marksOf(store, act, runs),
       bar: viewsBar(page),
       foot: computed(() => hasFoot.value && foot),
       menu: (runs, item) => html`<${Lazy} load=${() => withStyles(import("./menu.js"))} of="MenuItems" ...${{ store, runs, item }} />`,

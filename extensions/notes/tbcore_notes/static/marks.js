@@ -1,26 +1,40 @@
-/** The marks of a run in the run list: its star, the first of its labels, and whether it has a note. */
+/**
+ * The marks in the run list: of a run, its star, the first of its labels, and whether it has a note; of a closed folder or group,
+ * what its runs have in common, and whether one has a note.
+ */
 
 import { html } from "htm/preact";
-import { formatName } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { labelsOf } from "./records.js";
 
-/** @import { Fields } from "./records.js" */
+/** @import { Fields, Records } from "./records.js" */
 /** @import { Store } from "./store.js" */
 
 /** Number of runs whose marks are kept: more than any window shows. */
 const MAX_KEPT = 500;
 /** The marks of runs that were drawn last, with what they show. @type {Map<string, { fields: Fields | undefined, canWrite: boolean, marks: unknown }>} */
 const kept = new Map();
+/** Those of folders and groups. @type {WeakMap<readonly string[], { records: Records, marks: unknown }>} */
+const keptOfSeveral = new WeakMap();
 
 /**
- * The marks of a run. They are the same elements until they change: while the list scrolls, all of its
+ * The marks of a run, or of several. They are the same elements until they change: while the list scrolls, all of its
  * rows are rendered at each frame.
  * @param {Store} store
  * @param {(name: "star" | "open", ...values: any[]) => void} act
- * @param {string} run
+ * @param {readonly string[]} runs
  */
-export function marksOf(store, act, run) {
-  const fields = store.records.value.get(run);
+export function marksOf(store, act, runs) {
+  const records = store.records.value;
+  if (runs.length > 1) {
+    const last = keptOfSeveral.get(runs);
+    if (last?.records === records) return last.marks;
+    const marks = marksOfSeveral(records, act, runs);
+    keptOfSeveral.set(runs, { records, marks });
+    return marks;
+  }
+  const [run] = runs;
+  const fields = records.get(run);
   const canWrite = store.refusal.value === null;
   const last = kept.get(run);
   if (last && last.fields === fields && last.canWrite === canWrite) return last.marks;
@@ -54,8 +68,7 @@ function newMarks(fields, canWrite, act, run) {
         title=${!canWrite ? "Starred" : isStarred ? "Starred: remove the star (s)" : "Star (s)"}
         onClick=${() => act("star", [run])}
       ></button>`,
-    labels.length > 0 &&
-      html`<span class="tb-notes-labels" title=${labels.map(formatName).join(", ")}>${formatName(labels[0])}${labels.length > 1 && ` +${labels.length - 1}`}</span>`,
+    chipOf(labels),
     note &&
       html`<button
         type="button"
@@ -66,4 +79,36 @@ function newMarks(fields, canWrite, act, run) {
         onClick=${() => act("open", [run], "note")}
       ></button>`,
   ];
+}
+
+/**
+ * What several runs have in common.
+ * @param {Records} records
+ * @param {(name: "star" | "open", ...values: any[]) => void} act
+ * @param {readonly string[]} runs
+ */
+function marksOfSeveral(records, act, runs) {
+  const all = runs.map((run) => records.get(run));
+  const labels = labelsOf(all[0]).filter((label) => all.every((fields) => labelsOf(fields).includes(label)));
+  const noted = runs.filter((_, i) => all[i]?.note?.value);
+  const isStarred = all.every((fields) => fields?.starred?.value === true);
+  return [
+    isStarred && html`<i class="tb-notes-star tb-notes-all" role="img" aria-label="All starred" title="All ${runs.length} runs are starred"></i>`,
+    chipOf(labels, `All ${runs.length} runs have: `),
+    noted.length > 0 &&
+      html`<button
+        type="button"
+        class="tb-notes-note"
+        tabindex="-1"
+        aria-label="Notes on ${plural(noted.length, "run")}"
+        title=${noted.length === 1 ? `Note on ${formatName(noted[0])}` : `Notes on ${noted.length} of ${runs.length} runs`}
+        onClick=${() => act("open", noted.length === 1 ? noted : runs, "note")}
+      ></button>`,
+  ];
+}
+
+/** The first label, with the number of others. @param {readonly string[]} labels @param {string} [before]  of the tooltip */
+function chipOf(labels, before = "") {
+  if (labels.length === 0) return null;
+  return html`<span class="tb-notes-labels" title=${before + labels.map(formatName).join(", ")}>${formatName(labels[0])}${labels.length > 1 && ` +${labels.length - 1}`}</span>`;
 }

@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals-core";
 import { formatName } from "tbcore/format.js";
-import { archivedBy, asksForArchived, changed, merged } from "./records.js";
+import { archivedBy, asksForArchived, changed, labelsOf, merged } from "./records.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { Noted, NotesPage } from "tbcore/host.js" */
@@ -150,12 +150,15 @@ export function storedToken() {
 function namesOf(records) {
   /** @type {Map<string, Noted>} */
   const names = new Map();
-  for (const [run, { display_name: name, color }] of records) {
+  for (const [run, fields] of records) {
+    const { display_name: name, color } = fields;
     if (!name?.value && !color?.value) continue;
+    // A narrow row has neither the whole name nor its labels.
+    const title = [name?.value, run, name?.by && `named by ${name.by}`, labelsOf(fields).length > 0 && `labels: ${labelsOf(fields).join(", ")}`];
     names.set(run, {
       label: name?.value || undefined,
       color: color?.value || undefined,
-      title: name?.value ? `${formatName(run)}${name.by && `\nnamed by ${formatName(name.by)}`}` : undefined,
+      title: name?.value ? title.filter(Boolean).map(formatName).join("\n") : undefined,
     });
   }
   return names;

@@ -121,7 +121,7 @@ function Orders({ table: { columns, sorted } }) {
     [ASCENDING, DESCENDING].map((sign) => {
       const isChosen = sorted.value?.column === column && sorted.value.isDescending === (sign === DESCENDING);
       return html`<option value=${sign + column.text} disabled=${column.error !== null} selected=${isChosen}>
-        ${formatName(column.heading)}, ${sign === ASCENDING ? "ascending" : "descending"}
+        ${formatName(column.heading)} ${sign === ASCENDING ? "↑" : "↓"}
       </option>`;
     }),
   );

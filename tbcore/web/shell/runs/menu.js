@@ -22,15 +22,16 @@ import { divergedRuns } from "./rows.js";
 const FIRST = [5, 10, 20];
 
 /**
- * The menu. `rows` are those of the list, and `runs` its runs in its order, whatever the folders.
+ * The menu of a row, or of all runs of the list. `rows` are those of the list, and `runs` its runs in its order, whatever the folders.
  * @param {{ state: State, rows: readonly Row[], runs: readonly string[], menu: Menu, onClose: () => void }} props
  */
-export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
+export function RunMenu({ state, rows, runs, menu, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const row = menu.row ?? { kind: "all", name: runs.length < state.runs.value.length ? "All matching" : "All runs", runs };
   const isRun = row.kind === "run";
   // The run or group whose colour the menu can change and whose tabs it can open: if runs are grouped,
-  // the group of a run; null for a folder.
-  const shownName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
+  // the group of a run; null for a folder, and for all runs.
+  const shownName = isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.kind === "group" ? row.name : null;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
   // The colour of a run is kept with its notes if that is possible, or else in this browser.
   const keepColor = shownName === row.name && isRun ? state.notes.value?.setColor.value : null;
@@ -43,13 +44,19 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
   const hasColor = shownName !== null && (chosenColors(state).has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
-  const path = row.kind === "group" ? null : pathOf(logdir, row.name);
+  const path = isRun || row.kind === "folder" ? pathOf(logdir, row.name) : null;
 
   useEffect(() => {
     const popover = element.current;
     if (!popover) return;
-    const lastFocused = document.activeElement;
+    // The focus comes back to the row, so that its keys act on it.
+    const opener = /** @type {Element} */ (menu.event.target);
+    const box = opener.closest(".tb-row, .tb-runs-all")?.querySelector("input");
+    box?.focus({ preventScroll: true });
     popover.showPopover();
+    // The context-menu key sends no position.
+    const { left, bottom } = opener.getBoundingClientRect();
+    const [x, y] = menu.event.clientX > 0 ? [menu.event.clientX, menu.event.clientY] : [left, bottom];
     // Again when its size changes, because items may come late.
     const place = () => {
       const { width, height } = popover.getBoundingClientRect();
@@ -68,13 +75,17 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     return () => {
       controller.abort();
       sizes.disconnect();
-      if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
+      if (box?.isConnected) box.focus({ preventScroll: true });
     };
   }, []);
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    if (event.key === "Escape" || event.key === "Tab") return onClose();
+    if (event.key === "Escape" || event.key === "Tab") {
+      // The list that slides in on narrow pages stays open.
+      event.stopPropagation();
+      return onClose();
+    }
     const items = /** @type {HTMLElement[]} */ ([...(element.current?.querySelectorAll("button, input") ?? [])]);
     const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
@@ -105,7 +116,7 @@ export function RunMenu({ state, rows, runs, menu: { row, x, y }, onClose }) {
     </div>`}
     ${state.notes.value?.menu(row.runs, item)}
     ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, shownName), () => act(state, plugin, row.runs, shownName)))}
-    ${item("Copy name", () => copy(row.name))}
+    ${row.kind === "all" ? item("Copy names", () => copy(row.runs.join("\n"))) : item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
     ${shownName !== null &&
     html`<label>

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FilterBox } from "../../lib/queries/filter.js";
 import { IconButton } from "../../lib/ui/controls.js";
 import { Lazy, withStyles } from "../../lib/ui/lazy.js";
+import { openPreferences } from "../state/reader-state.js";
 import { flatRows, orderRuns, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
 
@@ -45,6 +46,11 @@ export function RunsPanel({ state, listed }) {
   const formButton = useRef(/** @type {HTMLElement | null} */ (null));
   const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
 
+  /** @type {import("./rows.js").Common["onMenu"]} */
+  const openMenu = (event, row) => {
+    event.preventDefault();
+    setMenu({ event, row });
+  };
   /** Opens a form, or closes it if it is open. @param {"groups" | "columns"} name @param {Event} event */
   const toggleForm = (name, event) => {
     formButton.current = /** @type {HTMLElement} */ (event.currentTarget);
@@ -121,7 +127,7 @@ export function RunsPanel({ state, listed }) {
     html`<${Lazy} key="groups" load=${() => withStyles(LAZY_CSS, import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeForm} />`}
     ${form === "columns" &&
     html`<${Lazy} key="columns" load=${() => withStyles(LAZY_CSS, import("./column-editor.js"))} of="ColumnEditor" state=${state} runs=${shown} onClose=${closeForm} />`}
-    <div class="tb-runs-all">
+    <div class="tb-runs-all" onContextMenu=${openMenu}>
       <label>
         <input
           type="checkbox"
@@ -137,8 +143,9 @@ export function RunsPanel({ state, listed }) {
     </div>
     ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
-    ${rows.length === 0 ? html`<p class="tb-runs-note">${byName.length === 0 ? "No runs." : filter.error ? "The query has a mistake." : `No runs match. ${filter.note ?? ""}`}</p>`
-      : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
+    ${byName.length === 0 ? html`<p class="tb-runs-note">No runs.</p>`
+      : rows.length === 0 ? html`<${Lazy} key="none" load=${() => import("./notes.js")} of="NoneFound" state=${state} />`
+      : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${openMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
     html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" ...${{ state, rows, runs: shown, menu }} onClose=${() => setMenu(null)} />`}
@@ -150,7 +157,8 @@ function useTable(state) {
   const [table, setTable] = useState(/** @type {Table | null} */ (null));
   const hasColumns = state.columnsText.value !== "";
   useEffect(() => {
-    if (hasColumns && !table) withStyles(LAZY_CSS, import("./column-table.js")).then(({ makeTable }) => setTable(makeTable(state)), console.warn);
+    if (hasColumns) table ?? withStyles(LAZY_CSS, import("./column-table.js")).then(({ makeTable }) => setTable(makeTable(state)), console.warn);
+    else if (openPreferences("#sidebar").values.value.widened) import("./fit.js").then(({ fitListFor }) => fitListFor(""), console.warn);
   }, [hasColumns]);
   return hasColumns ? table : null;
 }
@@ -174,18 +182,12 @@ function useOpen({ text, error }) {
     const scope = scopeOf(key);
     const next = new Set(toggled.get(scope));
     if (!next.delete(key)) next.add(key);
-    // What was toggled for other filters is forgotten.
     setToggled(new Map([["", toggled.get("")], [text, toggled.get(text)], [scope, next]]));
   };
   return [isOpen, toggle];
 }
 
-/**
- * How many runs are checked: `3 of 10`, or `3 of 5 (of 10)` while a filter matches 5 of 10 runs.
- * @param {number} numChecked  checked runs that match the filter
- * @param {number} numShown  runs that match the filter
- * @param {number} numRuns  all runs
- */
+/** How many runs are checked: `3 of 10`, or `3 of 5 (of 10)` while a filter matches 5 of 10 runs. @param {number} numChecked  of these 5 @param {number} numShown @param {number} numRuns */
 function countText(numChecked, numShown, numRuns) {
   if (numRuns === 0) return "";
   const [some, shown, all] = [numChecked, numShown, numRuns].map((count) => count.toLocaleString("en"));

@@ -24,11 +24,11 @@ const ROWS_PER_PAGE = 12;
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Table } from "./column-table.js" */
 /** @import { Row } from "../state/tree.js" */
-/** The context menu of a row, at a position in the window. @typedef {{ row: Row, x: number, y: number }} Menu */
+/** The context menu of a row; of all runs without one. @typedef {{ event: MouseEvent, row?: Row }} Menu */
 
 /**
  * The list itself, of at least one row, with keyboard navigation.
- * @typedef {{ state: State, table: Table | null, onToggle: (key: string) => void, onMenu: (menu: Menu) => void }} Common
+ * @typedef {{ state: State, table: Table | null, onToggle: (key: string) => void, onMenu: (event: MouseEvent, row?: Row) => void }} Common
  * @param {Common & { rows: Row[] }} props
  */
 export function Rows({ state, rows, table, onToggle, onMenu }) {
@@ -142,11 +142,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   const numChecked = countChecked(runs, state.checked.value);
   const isPartial = numChecked > 0 && numChecked < runs.length;
   const numRuns = (kind === "group" && state.rules.value?.groupSizes.value.get(name)) || runs.length;
-  /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
-  const openMenu = ({ currentTarget }, dx = 0) => {
-    const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
-    onMenu({ row, x: left + dx, y: bottom });
-  };
+  const openMenu = (/** @type {MouseEvent} */ event) => onMenu(event, row);
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${kind !== "folder" && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
@@ -158,12 +154,8 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     aria-expanded=${isRun ? undefined : row.isOpen}
     style=${{ "--depth": depth }}
     onPointerEnter=${() => (state.hoveredRun.value = kind === "folder" ? null : name)}
-    onContextMenu=${(/** @type {MouseEvent} */ event) => {
-      event.preventDefault();
-      // The context-menu key sends no position.
-      if (event.clientX > 0) onMenu({ row, x: event.clientX, y: event.clientY });
-      else openMenu(event, 40);
-    }}
+    onFocusIn=${onFocus}
+    onContextMenu=${openMenu}
   >
     <div class="tb-row-main">
       <span role="gridcell">
@@ -189,12 +181,11 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             checked=${numChecked === runs.length}
             indeterminate=${isPartial}
             tabindex=${isCurrent ? 0 : -1}
-            onFocus=${onFocus}
             onClick=${(/** @type {MouseEvent} */ event) => onCheck(row, event)}
           />
-          ${noted?.label ? html`<${Name} name=${noted.label} />` : html`<${Name} name=${label} part=${part} />`}
+          ${noted?.label ? html`<${Name} name=${noted.label} part=${[0, 0]} />` : html`<${Name} name=${label} part=${part} />`}
         </label>
-        ${isRun && state.notes.value?.mark(name)}
+        ${!row.isOpen && state.notes.value?.mark(runs)}
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
@@ -229,7 +220,7 @@ function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
   return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
-/** The age of a run's last event, unless its writer gave it no time: null or 0. Without a connection, nobody knows whether it is live. @param {{ state: State, run: string }} props */
+/** The age of a run's last event, unless its writer gave it no time: null or 0. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
   if (!details) return null;
