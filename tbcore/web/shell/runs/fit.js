@@ -90,7 +90,7 @@ let columnsWidth = 0;
  */
 export function fitListFor(shown) {
   const preferences = openPreferences("#sidebar");
-  const { columns, width, widened } = preferences.values.value;
+  const { columns, width = "", widened } = preferences.values.value;
   const [before, after] = (widened ?? "").split(">");
   const isOurs = after !== undefined && after === width;
   const widthBefore = columnsWidth;
@@ -101,6 +101,8 @@ export function fitListFor(shown) {
     const next = Math.ceil(Number(width) - Math.max(0, widthBefore - columnsWidth));
     if (isOurs && (!shown || next <= Number(before))) preferences.set("width", before || null);
     else if (isOurs) setWidened(before, String(next));
+    // A width that is enough until all values are there is no choice of the reader.
+    if (!isOurs && shown) preferences.set("widened", `${width}>${width}`);
   }
   if (shown) requestAnimationFrame(() => widenList());
   else preferences.set("widened", null);
