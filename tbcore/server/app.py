@@ -98,8 +98,7 @@ class App:
         if notes := multiplexer._notes:
             changed = self._updates.wake
             routes = notes.serve(config, multiplexer, changed, lambda: multiplexer._idle_seconds)
-            for path, respond in routes.items():
-                self._body_routes[path] = respond, {*SAFE_METHODS, "POST"}
+            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}) for p, f in routes.items()}
         # A pool of its own, since it may take seconds to find the minima of many long series.
         self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)

@@ -161,12 +161,13 @@ class Logs(Mapping[str, Run]):
 
     @property
     def problems(self) -> list[str]:
-        """Problems of the files that have been read, of the directories and of the index, one line
-        each. A command that opened logs with problems ends with status 3.
+        """Problems of the files that have been read, of the directories, of the index, and of the
+        notes that a query was about, one line each. A command that opened logs with problems ends
+        with status 3.
 
         The first problem of each file is also logged as a warning.
         """
-        return self._reader.problems
+        return [*self._reader.problems, *self._reader.notes_problems]
 
     # -- tables --------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar, cast, overload
 
@@ -62,6 +62,11 @@ class NotesOfReader:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+
+    def found(self, sign: str, text: str | re.Pattern[str]) -> Collection[str]:
+        found = self._reader.notes.found(sign, text)
+        self._reader.needs_notes = True
+        return found
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader.notes, name)

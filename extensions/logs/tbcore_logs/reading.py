@@ -78,6 +78,9 @@ class _Problems:
     specs: Sequence[LogdirSpec] = ()
     """The directories that notes are about; none for single files, and for an index."""
 
+    needs_notes = False
+    """Whether an answer depended on notes, so that what of them could not be read counts."""
+
     def __init__(self) -> None:
         self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
 
@@ -85,6 +88,11 @@ class _Problems:
     def notes(self) -> Notes:
         """What users have noted about the runs; raises the errors of `open_notes`."""
         return open_notes(self.specs)
+
+    @property
+    def notes_problems(self) -> list[str]:
+        """What could not be read of the notes that an answer depended on, one line each."""
+        return [*self.notes.problems] if self.needs_notes else []
 
     def report(self, *lines: str) -> None:
         """Adds lines to the problems, and logs them, except lines that are there already."""

@@ -73,7 +73,7 @@ def respond_views(notes: RunNotes, config: Config, request: Request) -> Response
                 "read_only": _refusal(request, config, with_token=False),
                 "needs_token": bool(config.write_token),
                 "has_defaults": bool(notes.defaults),
-                "problems": notes.problems,
+                "problems": [*notes.mistakes, *notes.problems],
                 "views": [_view(view) for view in views.values()],
             })  # fmt: skip
         if (found := views.get(unicodedata.normalize("NFC", wanted.strip()))) is None:
@@ -115,7 +115,7 @@ def _answer(notes: RunNotes, request: Request, config: Config) -> dict[str, Any]
         "read_only": _refusal(request, config, with_token=False),
         "needs_token": bool(config.write_token),
         "refusal": _refusal(request, config, with_token=True),
-        "problems": notes.problems,
+        "problems": [*notes.mistakes, *notes.problems],
         "runs": runs,
     }
 

@@ -86,9 +86,13 @@ class RunNotes:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read, one line each."""
-        files = self._defaults.problems if self._defaults else []
-        return [*files, *(line for store in self._every for line in store.problems)]
+        """See `tbcore.store.notes.Notes`."""
+        return [line for store in self._every for line in store.problems]
+
+    @property
+    def mistakes(self) -> list[str]:
+        """What is left out of `tbcore.json`, one line each."""
+        return self._defaults.problems if self._defaults else []
 
     def refresh(self) -> None:
         """Reads what other processes have written; logs each new problem as a warning."""
@@ -99,7 +103,7 @@ class RunNotes:
             if self._defaults:
                 self._defaults.refresh()
             self.is_read = True
-            for line in self.problems:
+            for line in (*self.mistakes, *self.problems):
                 if line not in self._reported:
                     self._reported.add(line)
                     logger.warning("notes: %s", line)

@@ -12,6 +12,7 @@ import click
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec, did_you_mean, is_uri, plural
+from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.printing.access import LogSelection, opened
 from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
@@ -36,7 +37,7 @@ _COLUMNS = (
 def list_notes(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each run with notes; returns the exit status."""
     logs = opened(selection.logdir or default_logdir(says=True))
-    notes = cast(RunNotes, logs.notes)
+    notes = _notes_of(logs)
     is_selected = selection.runs is not None or selection.where is not None
     names = selection.names(logs) if is_selected else [run for run, *_ in notes.all()]
     as_texts = form != "json"
@@ -58,7 +59,12 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
         ])  # fmt: skip
     views = [] if is_selected or form is not None else notes.views()
     if not rows and not views:
-        raise click.ClickException("there are no notes on these runs")
+        line = (
+            "no notes on these runs could be read"
+            if notes.problems
+            else "there are no notes on these runs"
+        )
+        raise click.ClickException(line)
     if rows:
         print_table(_COLUMNS, rows, form)
     for view in views:
@@ -86,12 +92,19 @@ def set_notes(
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
-    notes = cast(RunNotes, logs.notes)
+    notes = _notes_of(logs)
     try:
         notes.change(names, changes, labels=LabelChange(added, removed))
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
     return 0
+
+
+def _notes_of(logs: Logs) -> RunNotes:
+    """The notes that the command is about: what of them could not be read is status 3."""
+    notes = cast(RunNotes, logs.notes)
+    click.get_current_context().ensure_object(list).append(notes)
+    return notes
 
 
 def share_notes(logdir: str) -> int:

@@ -201,3 +201,37 @@ def test_generations_of_several_directories_rise(logdir: Path, tmp_path: Path) -
     seen = both.generation
     both.change(["x/sweep/a", "y/b"], {"note": "n"})
     assert {run for run, _, changed in both.all() if changed > seen} == {"x/sweep/a", "y/b"}
+
+
+# -- notes that cannot be read ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("notes", "list"),
+        ("notes", "list", "--json"),
+        ("ls", "--where", "is:starred"),
+        ("ls", "--where", "-is:starred"),
+        ("export", "--where", "-#paper", "-o", "-"),
+        ("ls", "--files"),
+    ],
+)
+def test_what_notes_could_not_be_read_is_status_3(
+    logdir: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """Of commands whose answer depends on them, with a line on stderr; other commands go on."""
+    notes_of_logdir = RunNotes([LogdirSpec(None, str(logdir))])
+    notes_of_logdir.change(["sweep/a"], {"starred": True})
+    [file] = (tmp_path / "data").rglob("*.jsonl")
+    # A link to itself cannot be read, not even by root.
+    file.parent.rename(file.parent.with_name("kept"))
+    file.parent.symlink_to(file.parent.name)
+    command, *options = arguments
+    options = [*options[:1], logdir, *options[1:]] if command == "notes" else [logdir, *options]
+    result = piped(command, *options)
+    assert result.returncode == 3
+    assert f"{file.parent}: " in result.stderr
+    assert "there are no notes" not in result.stderr
+    assert piped("ls", logdir).returncode == 0
+    assert piped("ls", logdir, "--where", "sweep").returncode == 0

@@ -27,6 +27,7 @@ def list_archived_files(selection: LogSelection, *, by: str | None, form: Form |
     if not isinstance(reader, LazyReader) or logdir is None or is_uri(logdir):
         line = "--files needs a log directory on this machine"
         raise click.UsageError(line, click.get_current_context())
+    reader.needs_notes = True
     attributes = logs.attributes()
     last = dict(zip(attributes.runs, attributes.last_event_times, strict=True))
     rows, authors, left_out = archived_files(
