@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from tbcore import __version__
 from tbcore.cli.parsing import CommandGroup, as_typed, program, warnings_printed
 from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
-from tbcore.errors import DataError, ExtensionError, TbcoreError
+from tbcore.errors import DataError, ExtensionError, TbcoreError, did_you_mean
 from tbcore.extensions import COMMANDS, INSTALL, available, loaded, summary
 
 if TYPE_CHECKING:
@@ -144,9 +143,9 @@ class CommandOrLogdir(CommandGroup):
                 )
         elif not is_about_all:
             if not (first.startswith("-") or ":/" in first or os.path.lexists(first)):
-                close = difflib.get_close_matches(first, self.known(ctx), n=1)
-                hint = f"did you mean {close[0]!r}?" if close else "--logdir waits for one"
-                raise click.UsageError(f"{first!r} is no command and no directory; {hint}", ctx)
+                hint = did_you_mean(first, self.known(ctx))
+                hint = hint or f"; `tbcore --logdir {first}` waits until there is one"
+                raise click.UsageError(f"{first!r} is no command and no directory{hint}", ctx)
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 

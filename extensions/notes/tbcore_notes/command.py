@@ -65,6 +65,8 @@ def set_(*, selection: LogSelection, **changes: Any) -> int:
     """Change the notes on runs below LOGDIR. RUN is a name as `tbcore ls LOGDIR` prints it.
 
     For example: tbcore notes set runs sweep/a sweep/b --star --label paper --note 'best so far'
+
+    For a folder: tbcore ls runs --runs 'sweep/*' -0 | xargs -0 -r tbcore notes set runs --star --
     """
     from tbcore_notes.printing import set_notes
 

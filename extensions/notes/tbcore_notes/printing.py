@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,11 +13,12 @@ from typing import Any, cast
 import click
 
 from tbcore import BadRequestError
-from tbcore.engine import LogdirSpec, did_you_mean, is_uri, plural
+from tbcore.engine import LogdirSpec, did_you_mean, is_uri, one_line, plural, warn
 from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
+from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, opened
-from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_age
+from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
 from tbcore_notes.store import LabelChange
@@ -57,7 +60,8 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
             datetime.fromtimestamp(last.time / 1e6, UTC),
             last.by,
         ])  # fmt: skip
-    views = [] if is_selected or form is not None else notes.views()
+    # In a pipe, a line about a view would be one of the table.
+    views = notes.views() if is_terminal() and form is None and not is_selected else []
     if not rows and not views:
         line = (
             "no notes on these runs could be read"
@@ -85,19 +89,43 @@ def set_notes(
     logs, names = opened(selection.logdir), selection.runs or []
     for name in names:
         if name not in logs:
-            close = did_you_mean(name, logs)
-            raise click.UsageError(f"no run {name!r} below {selection.logdir!r}{close}", context)
+            line = f"no run {name!r} below {selection.logdir!r}{_meant(name, logs, selection)}"
+            raise click.UsageError(line, context)
     changes = {field: value for field, value in values.items() if value is not None}
     if not (changes or added or removed):
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
     notes = _notes_of(logs)
+    labels = {label for run in names for label in _labels_of(notes, run)}
+    for label in removed:
+        if label not in labels and label not in added:
+            warn(
+                one_line(f"none of these runs has the label {label!r}{did_you_mean(label, labels)}")
+            )
     try:
         notes.change(names, changes, labels=LabelChange(added, removed))
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
     return 0
+
+
+def _meant(name: str, logs: Logs, selection: LogSelection) -> str:
+    """The end of a message about a name that no run has: of a folder or a pattern, the command for
+    all its runs."""
+    pattern = name if re.search("[*?]", name) else f"{name.rstrip('/')}/*"
+    if not (found := matching(pattern, logs, None)):
+        return did_you_mean(name, logs)
+    what = "but a pattern of" if pattern == name else "but a folder with"
+    logdir = shlex.quote(str(selection.logdir))
+    listing = f"tbcore ls {logdir} --runs {shlex.quote(pattern)} -0"
+    line = f"{listing} | xargs -0 -r tbcore notes set {logdir} OPTION... --"
+    return f", {what} {plural(len(found), 'run')}; for all of them: `{line}`"
+
+
+def _labels_of(notes: RunNotes, run: str) -> list[str]:
+    labels = notes.values(run).get("labels", [])
+    return labels if isinstance(labels, list) else []
 
 
 def _notes_of(logs: Logs) -> RunNotes:

@@ -45,7 +45,7 @@ ADDRESS = "address"
 """The field of a view: the fragment of the page's address, or "" if the view was taken away."""
 
 _COLOR = re.compile(r"#[0-9a-f]{6}")
-_LABEL = re.compile(r'[^\s|()"#,*?]+')
+_LABEL = re.compile(r'[^\s|()"#,*?<>=]+')
 """What a query finds without quotes."""
 _VIEW_NAME = re.compile(r"[\w.-]+(?: [\w.-]+)*")
 _FRAGMENT = re.compile(r"#[!-~]+")
@@ -135,7 +135,10 @@ def _labels(labels: list[str]) -> list[str]:
     """The labels, each once. Raises BadRequestError."""
     for label in labels:
         if not _is_text(label) or not _LABEL.fullmatch(label) or not label.isprintable():
-            raise BadRequestError(f'a label must be a word without | ( ) " # , * ?; got {label!r}')
+            raise BadRequestError(
+                f'a label must be a word without | ( ) " # , * ? < > =, which have a meaning in '
+                f"queries; got {label!r}"
+            )
         if len(label) > MAX_LABEL_CHARACTERS:
             raise BadRequestError(f"a label must have at most {MAX_LABEL_CHARACTERS} characters")
     unique = list(dict.fromkeys(labels))

@@ -190,7 +190,7 @@ class Store:
             self._write([(name, {ADDRESS: address}, [known] if known else [])], is_own=is_own)
 
     def _write(
-        self, new: Iterable[tuple[str, dict[str, Value], Iterable[Record]]], *, is_own: bool
+        self, new: Sequence[tuple[str, dict[str, Value], Iterable[Record]]], *, is_own: bool
     ) -> None:
         """Adds a line for each name with its values, which replace those of some records."""
         directory = self._own if is_own else self._server
@@ -209,7 +209,8 @@ class Store:
             directory.add(b"".join(lines))
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or directory.path}"
-            raise NotesError(one_line(f"the note cannot be kept: {reason}")) from None
+            what = "view" if any(ADDRESS in values for _, values, _ in new) else "note"
+            raise NotesError(one_line(f"the {what} cannot be kept: {reason}")) from None
         self.refresh()
 
     def share(self) -> tuple[str, int, int]:
@@ -245,7 +246,8 @@ class Store:
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or path}"
             raise NotesError(one_line(f"the notes cannot be shared: {reason}")) from None
-        return path, len({record.name for record in own}), sum(1 for v in views if v.value)
+        # What was undone is copied, too, but is no note.
+        return path, len({r.name for r in own if r.value}), sum(1 for v in views if v.value)
 
     def _inode(self, run: str) -> int:
         """The inode of a run's directory; 0 if there is none."""

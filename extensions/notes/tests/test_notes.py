@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import lines, piped
+from commands import lines, on_terminal, piped
 
 import tbcore
-from tbcore import BadRequestError
+from tbcore import BadRequestError, TbcoreError
 from tbcore.engine import LogdirSpec, OptionError
 from tbcore_notes.notes import RunNotes
 from tbcore_testing import write_run
@@ -142,6 +142,49 @@ def test_notes_are_set_listed_and_shared(logdir: Path) -> None:
     assert [run["run"] for run in json.loads(piped("ls", logdir, "--json").stdout)] != []
 
 
+def test_every_label_that_is_kept_is_found(logdir: Path) -> None:
+    """A sign that a query would not take for a part of the label is refused."""
+    notes = RunNotes([LogdirSpec(None, str(logdir))])
+    kept = []
+    for sign in map(chr, [*range(33, 127), 0xA7, 0xE9, 0x3B1, 0x1F600]):
+        try:
+            notes.change(["."], {"labels": [f"a{sign}3", f"{sign}Bc"]})
+        except BadRequestError:
+            continue
+        kept.append(sign)
+        for label in (f"a{sign}3", f"{sign}Bc"):
+            assert len(tbcore.open(logdir).find(f"#{label}")) == 1, label
+    assert set("-_.:/!'@é") <= set(kept)
+
+
+def test_a_label_to_remove_that_no_run_has_is_a_warning(logdir: Path) -> None:
+    """With a close one, and all else is done."""
+    assert piped("notes", "set", logdir, "sweep/a", "--label", "paper").returncode == 0
+    result = piped("notes", "set", logdir, "sweep/a", "sweep/b", "--no_label", "papr", "--star")
+    line = "none of these runs has the label 'papr'; did you mean 'paper'?"
+    assert (result.returncode, result.stderr) == (0, f"tbcore: warning: {line}\n")
+    assert [row[1] for row in lines("notes", "list", logdir)[1:]] == ["true", "true"]
+    result = piped("notes", "set", logdir, "sweep/a", "sweep/b", "--no_label", "paper")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_only_a_terminal_has_views_below_the_notes(logdir: Path) -> None:
+    """Elsewhere each line is one of the table."""
+    notes = RunNotes([LogdirSpec(None, str(logdir))])
+    notes.save_view("best of sweep", "#scalars")
+    assert piped("notes", "list", logdir).returncode == 1
+    notes.change(["sweep/a"], {"starred": True})
+    assert {len(row) for row in lines("notes", "list", logdir)} == {9}
+    assert "\nview 'best of sweep', " in on_terminal("notes", "list", logdir)[1]
+
+
+def test_what_was_undone_is_not_counted_when_notes_are_shared(logdir: Path) -> None:
+    notes = RunNotes([LogdirSpec(None, str(logdir))])
+    notes.change(["sweep/a", "sweep/b"], {"archived": True})
+    notes.change(["sweep/b"], {"archived": False})
+    assert piped("notes", "share", logdir).stdout.startswith("notes on 1 run are shared in ")
+
+
 def test_notes_on_runs_that_are_gone_are_listed(logdir: Path) -> None:
     notes_of_logdir = RunNotes([LogdirSpec(None, str(logdir))])
     notes_of_logdir.change(["gone"], {"note": "kept"})
@@ -154,7 +197,11 @@ def test_notes_on_runs_that_are_gone_are_listed(logdir: Path) -> None:
         (["nope", "--star"], "no run 'nope' below"),
         (["sweep/aa", "--star"], "did you mean 'sweep/a'?"),
         (["sweep/a"], "nothing to change; give --star or another option"),
+        (["sweep", "--star"], "but a folder with 2 runs; for all of them: `tbcore ls "),
+        (["sweep/*", "--star"], " --runs 'sweep/*' -0 | xargs -0 -r tbcore notes set "),
+        (["sweep/?", "--star"], "but a pattern of 2 runs"),
         (["sweep/a", "--label", "two words"], "a label must be a word without"),
+        (["sweep/a", "--label", "lr>3"], "which have a meaning in queries; got 'lr>3'"),
         (["sweep/a", "--color", "blue"], "color must be such as #2a78d6"),
         (["sweep/a", "--stars"], "no such option '--stars'"),
         (["--star"], "missing argument"),
@@ -176,6 +223,8 @@ def test_a_change_that_cannot_be_kept_is_an_error(
     result = piped("notes", "set", logdir, "sweep/a", "--star")
     assert result.returncode == 1
     assert result.stderr.startswith("tbcore: the note cannot be kept: Not a directory")
+    with pytest.raises(TbcoreError, match=r"^the view cannot be kept: Not a directory"):
+        RunNotes([LogdirSpec(None, str(logdir))]).save_view("best", "#scalars")
     result = piped("notes", "list", logdir)
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
 

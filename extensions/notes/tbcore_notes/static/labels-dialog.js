@@ -10,7 +10,7 @@ import { Author } from "./texts.js";
 /** The longest label that the server takes, in characters. */
 const MAX_CHARACTERS = 50;
 /** What a label cannot have, because queries use it. */
-const SIGNS = /[|()"#,*?]/g;
+const SIGNS = /[|()"#,*?<>=]/g;
 
 /** @param {import("./dialogs.js").DialogProps} props */
 export function LabelsDialog({ store, runs, close }) {
