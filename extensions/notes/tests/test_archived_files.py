@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import command, piped
+from commands import command, on_terminal, piped
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes.files import author
@@ -303,6 +303,17 @@ def test_other_forms_have_the_sizes(logdir: Path) -> None:
     lines = piped("ls", logdir, "--files").stdout.splitlines()
     assert lines == ["file\tbytes\trun", f"{path}\t{path.stat().st_size}\ta"]
     assert f'"bytes": {path.stat().st_size}' in piped("ls", logdir, "--files", "--json").stdout
+
+
+def test_a_terminal_has_whole_paths(tmp_path: Path) -> None:
+    """However narrow it is: this is the look before deleting."""
+    logdir = tmp_path / ("long" * 20)
+    path = log(logdir, "rate-too-high/eval")
+    archive(logdir, "rate-too-high/eval")
+    status, text = on_terminal("ls", logdir, "--files", columns=60, NO_COLOR="1")
+    heading, row = text.splitlines()
+    assert (status, heading.split()) == (0, ["bytes", "run", "file"])
+    assert row.split() == [str(path.stat().st_size), "rate-too-high/eval", str(path)]
 
 
 @pytest.mark.parametrize(

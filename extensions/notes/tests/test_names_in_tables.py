@@ -41,9 +41,56 @@ def test_a_list_on_a_terminal_has_a_column_of_display_names(noted: Path, logdir:
     status, text = on_terminal("ls", noted, NO_COLOR="1", columns=120)
     assert status == 0
     heading, *rows = [re.split(r"  +", line) for line in text.splitlines()]
-    assert heading[:4] == ["state", "run", "display name", "step"]
+    assert heading[:4] == ["state", "run", "display name", "notes"]
     assert [row[1:3] for row in rows[:2]] == [["a", LABEL], ["b", HOSTILE]]
     assert "display name" not in on_terminal("ls", noted, "--runs", "c", NO_COLOR="1")[1]
+
+
+def test_a_list_on_a_terminal_has_what_was_marked(noted: Path) -> None:
+    """In the words of queries, and last how many runs the page would not show."""
+    logs = tbcore.open(noted)
+    logs["a"].archived = logs["b"].starred = True
+    status, text = on_terminal("ls", noted, NO_COLOR="1", columns=120)
+    heading, *rows, last = [re.split(r"  +", line) for line in text.splitlines()]
+    assert heading[:5] == ["state", "run", "display name", "notes", "step"]
+    assert [row[3] for row in rows[:2]] == ["archived #paper #x", "starred"]
+    line = "tbcore: 1 of 3 runs is archived; without archived runs: --where -is:archived"
+    assert last == [line]
+    status, text = on_terminal("ls", noted, "--by", "color", NO_COLOR="1", columns=120)
+    heading, row, last = [re.split(r"  +", line) for line in text.splitlines()]
+    assert (heading[:3], row[:3]) == (["group", "runs", "archived"], ["color=red", "3", "1"])
+    assert (status, last) == (0, [line])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ls",), ("ls", "--csv"), ("ls", "--json"), ("ls", "-0"), ("ls", "--by", "color", "--csv"),
+        ("tags",), ("report",), ("report", "--by", "color"), ("export", "-o", "-"),
+    ],
+)  # fmt: skip
+def test_what_programs_get_is_the_same_with_archived_runs(
+    noted: Path, arguments: tuple[str, ...]
+) -> None:
+    """They are in the data, and one line on stderr has their number, unless the query is about
+    them."""
+    command, *options = arguments
+    before = piped(command, noted, *options).stdout
+    tbcore.open(noted)["c"].archived = True
+    result = piped(command, noted, *options)
+    line = "tbcore: 1 of 3 runs is archived; without archived runs: --where -is:archived\n"
+    assert (result.returncode, result.stderr) == (0, line)
+    assert result.stdout == before or "--json" in options
+    assert "archived" not in piped(command, noted, *options, "--where", "-is:archived").stderr
+    assert "archived" not in piped(command, noted, *options, "--where", "is:archived").stderr
+    if command in ("ls", "report"):
+        assert "archived" not in piped(command, noted, *options, "--runs", "a,b").stderr
+
+
+def test_a_run_on_a_terminal_has_its_whole_note(noted: Path) -> None:
+    tbcore.open(noted)["a"].note = f"{'long ' * 40}\n- second\x1b[1m"
+    text = on_terminal("show", noted, "a", NO_COLOR="1", columns=60)[1]
+    assert f"\nnote\n{'long ' * 40}\n- second\\x1b[1m\n" in text
 
 
 def test_lists_for_programs_keep_their_columns_and_json_has_all_notes(noted: Path) -> None:

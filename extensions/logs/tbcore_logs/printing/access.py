@@ -11,17 +11,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import is_uri, one_line, parse, quoted, warn, warnings_printed
+from tbcore.engine import is_uri, one_line, parse, plural, quoted, warn, warnings_printed
 from tbcore_logs.commands.arguments import default_logdir, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.run import Run
 
 logger = logging.getLogger("tbcore")
@@ -86,6 +87,17 @@ class LogSelection(NamedTuple):
         for line in dict.fromkeys(columns.unknown_names(query)) if is_first else ():
             warn(one_line(line))
         return [name for name in found if name in of_query]
+
+    def mention_archived(self, logs: Logs, names: Collection[str]) -> None:
+        """Prints to stderr how many of these runs are archived, unless the query says it."""
+        if "is:archived" in (self.where or "").lower():
+            return
+        notes = RunNotes(lambda: logs.notes)
+        count = sum("archived" in notes.of(name) for name in names)
+        if count:
+            verb = "is" if count == 1 else "are"
+            line = f"{count:,} of {plural(len(names), 'run')} {verb} archived"
+            click.echo(f"tbcore: {line}; without archived runs: --where -is:archived", err=True)
 
     def _meant(self, logs: Logs) -> str:
         """The end of a message about a query that finds nothing but has words for signs."""

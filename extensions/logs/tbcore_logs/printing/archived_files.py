@@ -7,7 +7,7 @@ import click
 from tbcore.engine import is_uri, one_line, plural, warn
 from tbcore_logs.archived_files import archived_files
 from tbcore_logs.printing.access import LogSelection
-from tbcore_logs.printing.output import Form, PrintedColumn, print_table
+from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table
 from tbcore_logs.reading import LazyReader
 
 _MAX_NAMES = 20
@@ -46,5 +46,10 @@ def list_archived_files(selection: LogSelection, *, by: str | None, form: Form |
         warn(one_line(f"{plural(len(runs), 'run')} left out ({reason}): {shown}"))
     if not rows:
         raise click.ClickException("no run that was archived has files to name")
-    print_table(_COLUMNS, rows, form)
+    if form is None and is_terminal():
+        # The look before deleting: a whole path each, which ends its line.
+        columns = [PrintedColumn("bytes"), PrintedColumn("run"), PrintedColumn("file")]
+        print_table(columns, [(size, run, path) for path, size, run in rows], is_whole=True)
+    else:
+        print_table(_COLUMNS, rows, form)
     return 0

@@ -67,6 +67,7 @@ def export(
         raise click.ClickException("no scalars match; nothing is written")
     if not has_scalars:
         warn(f"no scalars match; {output!r} is not written")
+    selection.mention_archived(source.logs, source.names)
     return 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
+    GroupTable,
     column_of,
     group_table,
     grouped,
@@ -58,8 +59,12 @@ def list_runs(
     if by is not None:
         groups = grouped(names, by, lambda: attributes)
         table = group_table(groups, names, chosen, sort=sort, reverse=reverse, limit=limit)
-        is_for_people = is_terminal() and form is None
-        print_table(*(table[2:4] if is_for_people else table[:2]), form)
+        if is_terminal() and form is None:
+            _add_archived(table, RunNotes(lambda: logs.notes))
+            print_table(table.figures, table.texts)
+        else:
+            print_table(table.columns, table.rows, form)
+        selection.mention_archived(logs, [name for own in table.members for name in own])
         return 0
     steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
     rows = run_rows(logs, names, chosen, steps, sort=sort, reverse=reverse)[:limit]
@@ -71,25 +76,45 @@ def list_runs(
         rows = [[*row, line_of(logs[row[1]], line_tag)] for row in rows]
     _add_notes(shown, rows, RunNotes(lambda: logs.notes), form)
     print_table(shown, rows, form)
+    selection.mention_archived(logs, [row[1] for row in rows])
     return 0
 
 
 def _add_notes(
     columns: list[PrintedColumn], rows: list[list[Any]], notes: RunNotes, form: Form | None
 ) -> None:
-    """Adds columns of what was noted: on a terminal the display names, in JSON all that there is.
+    """Adds columns of what was noted: on a terminal names and marks, in JSON all that there is.
 
     There are none in a pipe and in CSV, which have the columns that were asked for.
     """
     if form != "json" and not (form is None and is_terminal()):
         return
     noted = [notes.of(row[1]) for row in rows]
-    if form is None and any("display_name" in own for own in noted):
-        columns.insert(2, PrintedColumn("", "display name", is_text=True))
-        for row, own in zip(rows, noted, strict=True):
-            row.insert(2, own.get("display_name", ""))
-    elif form == "json":
+    if form is None:
+        texts = {"notes": list(map(_marks, noted))}
+        texts["display name"] = [own.get("display_name", "") for own in noted]
+        for title, cells in texts.items():
+            if any(cells):
+                columns.insert(2, PrintedColumn("", title, is_text=True))
+                for row, cell in zip(rows, cells, strict=True):
+                    row.insert(2, cell)
+    else:
         for field in [field for field in NOTED if any(field in own for own in noted)]:
             columns.append(PrintedColumn(field))
             for row, own in zip(rows, noted, strict=True):
                 row.append(own.get(field, NOTED[field]))
+
+
+def _marks(own: Mapping[str, Any]) -> str:
+    """What was noted about a run in words: `archived starred #paper`."""
+    marks = [field for field in ("archived", "starred") if own.get(field)]
+    return " ".join([*marks, *(f"#{label}" for label in own.get("labels", ()))])
+
+
+def _add_archived(table: GroupTable, notes: RunNotes) -> None:
+    """Adds how many runs of each group are archived, if any are."""
+    counts = [sum("archived" in notes.of(name) for name in own) for own in table.members]
+    if any(counts):
+        table.figures.insert(2, PrintedColumn("archived"))
+        for row, count in zip(table.texts, counts, strict=True):
+            row.insert(2, count or None)

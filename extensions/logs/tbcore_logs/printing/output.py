@@ -151,8 +151,11 @@ def print_table(
     form: Form | None = None,
     *,
     is_spread: bool = False,
+    is_whole: bool = False,
 ) -> None:
     """Prints rows, whose cells are in the order of the columns. See `bounded` for `is_spread`.
+
+    With `is_whole`, a table on a terminal has all columns and cells, even if it is too wide.
 
     The form `null` prints only the names in the rows, each followed by NUL. They are printed as
     logged, but escaped on a terminal.
@@ -166,7 +169,7 @@ def print_table(
         names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
         click.echo(b"".join(os.fsencode(name) + b"\0" for name in names), nl=False)
     else:
-        click.echo("\n".join(table_lines(columns, rows)))
+        click.echo("\n".join(table_lines(columns, rows, is_whole=is_whole)))
 
 
 def csv_line(texts: Sequence[str]) -> str:
@@ -186,11 +189,19 @@ def objects(
 
 
 def table_lines(
-    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool = True
+    columns: Sequence[PrintedColumn],
+    rows: Sequence[Sequence[Any]],
+    *,
+    with_header: bool = True,
+    is_whole: bool = False,
 ) -> list[str]:
-    """The lines of a table for a terminal, or if stdout is not one, tab-separated lines."""
+    """The lines of a table for a terminal, or if stdout is not one, tab-separated lines.
+
+    See `print_table` for `is_whole`.
+    """
     if is_terminal():
-        return _terminal_lines(columns, rows, with_header=with_header)
+        available = sys.maxsize if is_whole else width()
+        return _terminal_lines(columns, rows, available, with_header=with_header)
     return list(map("\t".join, _texts(columns, rows)))[0 if with_header else 1 :]
 
 
@@ -212,14 +223,17 @@ def _names(columns: Sequence[PrintedColumn]) -> dict[int, str]:
 
 
 def _terminal_lines(
-    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool
+    columns: Sequence[PrintedColumn],
+    rows: Sequence[Sequence[Any]],
+    available: int,
+    *,
+    with_header: bool,
 ) -> list[str]:
-    """The lines of a table that fits on the terminal. The last one has the columns left out."""
+    """The lines of a table of this width. The last one has the columns left out."""
     # 1. Format the cells, and find the width that each column needs.
     # 2. Leave out the last columns that do not fit even if names and texts are cut. A drawing goes
     #    before a name is cut.
     # 3. Cut names, and then texts, until the rows fit.
-    available = width()
     texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
     for row in rows:
         texts.append([one_line(c.short(cell)) for c, cell in zip(columns, row, strict=True)])

@@ -111,6 +111,7 @@ def report(
         lines += ["", f"and {num_rows - num_shown:,} more {what}s"]
     if len(runs) < len(found):
         lines += ["", f"{_counted(len(found) - len(runs), 'run')} without any of these values"]
+    selection.mention_archived(logs, [run.name for row in rows for run in row.runs])
     if output is None:
         click.echo("\n".join(lines))
         return 0

@@ -138,11 +138,14 @@ def _show_run(run: Run, as_json: bool, notes: RunNotes) -> int:
         about["took"] = short_duration(took)
     if "labels" in about:
         about["labels"] = ", ".join(about["labels"])
+    note = about.pop("note", "") if is_terminal() else ""
     pair = [
         PrintedColumn("name", is_name=True),
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
     lines = table_lines(pair, list(about.items()), with_header=False)
+    if note:
+        lines += ["", styled("note", bold=True), *map(one_line, note.splitlines())]
     for title, values in (("hyperparameters", run.hparams), ("texts", texts)):
         own = table_lines(pair, list(values.items()), with_header=False) if values else []
         if own and is_terminal():

@@ -13,7 +13,8 @@ from tbcore_logs.printing.output import Form, PrintedColumn, print_table, short_
 def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) -> int:
     """Prints a line for each tag; returns the exit status."""
     rows: dict[tuple[str, str], list[Any]] = {}
-    for run in read(*selection.opened()):
+    logs, names = selection.opened()
+    for run in read(logs, names):
         with if_readable():
             for tag in run.tags.values():
                 row = rows.setdefault((tag.name, tag.kind), [tag.name, tag.kind, 0, 0, None])
@@ -33,4 +34,5 @@ def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) 
         PrintedColumn("last_step", "last step", short_count),
     ]
     print_table(columns, found[:limit], form)
+    selection.mention_archived(logs, names)
     return 0 if rows else 1
