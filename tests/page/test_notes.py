@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -546,7 +547,10 @@ def test_the_page_copies_the_line_that_deletes_files_and_counts_them(
     page.get_by_role("button", name="Copied").wait_for()
     line = page.evaluate("() => navigator.clipboard.readText()")
     path = str(renamed).replace("'", "'\"'\"'")
-    assert line == f"tbcore ls '{path}' --where is:archived --files -0 | xargs -0 -r rm --"
+    assert line.endswith(f" ls '{path}' --where is:archived --files -0 | xargs -0 -r rm --")
+    listing = line.replace(" -0 | xargs -0 -r rm --", "")
+    listed = subprocess.run(["sh", "-c", listing], capture_output=True, text=True, check=True)
+    assert listed.stdout.count("tfevents") == 3
     assert len(list(renamed.rglob("*tfevents*"))) == 5
 
 

@@ -261,7 +261,7 @@ def test_options_of_tensorboard_without_effect(
         (["--logdir_spec", "a:file"], ["is a file; expected the directory that contains it"]),
         (["--logdir_spec", ",,"], ["no directory in --logdir_spec ',,'; expected name:path"]),
         (["plugns"], ["'plugns' is no command and no directory; did you mean 'plugins'?"]),
-        (["nosuchdir"], ["'nosuchdir' is no command and no directory; `tbcore --logdir nosuchdir` waits"]),
+        (["nosuchdir"], ["'nosuchdir' is no command and no directory; `tbcore --logdir"]),
         (["no/such"], ["'no/such' is no command and no directory"]),
         (["version"], ["'version' is no command and no directory"]),
         (["runs", "--prot", "1"], ["no such option '--prot'; did you mean '--port'?"]),

@@ -10,7 +10,10 @@ that other pages may show in a frame takes no changes: there, a click can be som
 from __future__ import annotations
 
 import hmac
+import os
 import secrets
+import shutil
+import sys
 import unicodedata
 from collections.abc import Mapping
 from functools import partial
@@ -49,7 +52,8 @@ def respond(
         else:
             notes.refresh()
             if optional(request, "files") == "true":
-                return json_response({"files": _files(notes, multiplexer)})
+                files = _files(notes, multiplexer)
+                return json_response({"command": _command(config), "files": files})
         return json_response(_answer(notes, request, config))
     except TbcoreError as error:
         return error_response(error.status, str(error))
@@ -165,6 +169,19 @@ def _files(notes: RunNotes, multiplexer: Multiplexer) -> list[dict[str, Any]]:
             ],
         }
     return answers
+
+
+def _command(config: Config) -> list[str]:
+    """The words that run this tbcore in a shell: its path, unless a shell like the server's finds
+    it. Other machines are not told where it is."""
+    scripts = [sys.argv[0], os.path.join(os.path.dirname(sys.executable), "tbcore")]
+    scripts = [
+        path for path in scripts if os.path.basename(path) == "tbcore" and os.path.isfile(path)
+    ]
+    found = shutil.which("tbcore")
+    if not _is_own(config) or (found and any(os.path.samefile(found, path) for path in scripts)):
+        return ["tbcore"]
+    return [os.path.abspath(scripts[0])] if scripts else [sys.executable, "-m", "tbcore"]
 
 
 def _archived(notes: RunNotes, prefix: str, name: str) -> tuple[Record | None, Record | None]:

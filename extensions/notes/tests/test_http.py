@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -121,6 +122,33 @@ def test_the_answer_counts_the_files_that_a_command_names(logdir: Path) -> None:
     listed = piped("ls", logdir, "--where", "is:archived", "--files", "-0").stdout.split("\0")
     assert sorted(listed[:-1]) == sorted(map(str, named))
     assert all(path.exists() for path in paths.values())
+
+
+def test_the_command_is_the_one_that_a_shell_can_run(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name only if that is this tbcore; other machines are not told its path."""
+
+    def command(**config: Any) -> list[str]:
+        client = served(logdir, **config)
+        found: list[str] = client.get("data/notes", params={"files": "true"}).json()["command"]
+        return found
+
+    for folder in ("own bin", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "tbcore").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "tbcore").chmod(0o755)
+    script, python = tmp_path / "own bin" / "tbcore", tmp_path / "own bin" / "python"
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "tbcore").symlink_to(script)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "pytest")])
+    monkeypatch.setattr(sys, "executable", str(python))
+    for folder, words in (("link", ["tbcore"]), ("other", [str(script)]), ("none", [str(script)])):
+        monkeypatch.setenv("PATH", str(tmp_path / folder))
+        assert command() == words
+    assert command(allowed_hosts=("example.org",)) == ["tbcore"]
+    script.unlink()
+    assert command() == [str(python), "-m", "tbcore"]
 
 
 def test_each_of_several_log_directories_has_its_counts(logdir: Path, tmp_path: Path) -> None:

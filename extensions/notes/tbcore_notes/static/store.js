@@ -96,11 +96,11 @@ export class Store {
     else if (notice) this.notice.value = notice;
   }
 
-  /** Asks the server what `tbcore ls --files` would name. @returns {Promise<any>} */
+  /** Asks the server what `tbcore ls --files` would name, and how a shell runs it. @returns {Promise<any>} */
   async files() {
     const response = await fetch(this.page.url("data/notes", { files: "true" }));
     if (!response.ok) throw new Error((await response.text()).trim());
-    return (await response.json()).files;
+    return response.json();
   }
 
   /** One after the other, so that an answer is never older than what the page has. @template T @param {() => Promise<T>} task @returns {Promise<T>} */

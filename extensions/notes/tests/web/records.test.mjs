@@ -75,5 +75,5 @@ test("the directory of the command is one word for the shell", () => {
     const [word] = execFileSync("sh", ["-c", `printf '%s\\0' ${quoted(path)}`]).toString().split("\0");
     assert.equal(word, path);
   }
-  assert.equal(deletingLine("/two words"), "tbcore ls '/two words' --where is:archived --files -0 | xargs -0 -r rm --");
+  assert.equal(deletingLine("/two words", ["/my venv/bin/tbcore"]), "'/my venv/bin/tbcore' ls '/two words' --where is:archived --files -0 | xargs -0 -r rm --");
 });
