@@ -8,7 +8,7 @@ routes requests to the page, the core's own data, plugins and static files.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,10 +95,6 @@ class App:
         """Routes whose requests may have a body, with their methods."""
         if config.dev:
             self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
-        if notes := multiplexer._notes:
-            changed = self._updates.wake
-            routes = notes.serve(config, multiplexer, changed, lambda: multiplexer._idle_seconds)
-            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}) for p, f in routes.items()}
         # A pool of its own, since it may take seconds to find the minima of many long series.
         self._body_pool = ThreadPool("attributes", max_threads=4)
         self._files = StaticFiles(dev=config.dev)
@@ -106,6 +102,10 @@ class App:
         self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
         self._is_closed = False
         self._served = self._build_served(mounted, disabled_plugins, {})
+        if notes := multiplexer._notes:
+            wake, idle_seconds = self._updates.wake, lambda: multiplexer._idle_seconds
+            routes = notes.serve(config, multiplexer, wake, idle_seconds, self._tabs)
+            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}) for p, f in routes.items()}
         self.tuning = config.tuning
         self.policy = b""
         """The Content-Security-Policy of every response."""
@@ -118,6 +118,10 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._layers(scope, receive, send)
+
+    def _tabs(self) -> Collection[str] | None:
+        """The names of the tabs once all logs are read, or None."""
+        return self._served.plugins if self._multiplexer._status.passes else None
 
     @property
     def mounted(self) -> Sequence[MountedPlugin]:

@@ -55,13 +55,14 @@ class Notes(Protocol):
         multiplexer: Any,
         changed: Callable[[], object],
         idle_seconds: Callable[[], float],
+        tabs: Callable[[], Collection[str] | None],
     ) -> Mapping[str, Callable[[Any], Any]]:
         """Maps addresses, such as `/data/notes`, to functions from a Request, whose body has been
         read, to the Response.
 
         They decide who may change notes, with the `Config` of the server. From now on, `changed` is
         called after each change, also after one by another process; `idle_seconds` is for how long
-        nobody has asked for data.
+        nobody has asked for data; `tabs` are the names of the tabs once all logs are read, or None.
         """
 
 

@@ -8,17 +8,17 @@ valid is left out and reported. Nothing in it can hide a run, leave out points o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from tbcore import BadRequestError
-from tbcore.engine import close_matches, describe, one_line, size
-from tbcore.patterns import Matcher
+from tbcore import BadRequestError, Multiplexer, NotFoundError
+from tbcore.engine import RunColumns, close_matches, one_line, quoted, size
 from tbcore_notes.files import opened_file
 
 NAME = "tbcore.json"
@@ -30,6 +30,10 @@ MAX_RULE_CHARACTERS = 500
 MAX_NAME_CHARACTERS = 1000
 MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_PROBLEMS = 20
+_MAX_NAMES = 3
+"""Maximum number of names in a line."""
+_MAX_VALUE_CHARACTERS = 100
+"""Maximum number of characters of a value in a line."""
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _GOALS = {"min": "Lower is better.", "max": "Higher is better."}
 
@@ -41,8 +45,12 @@ class Defaults:
         self.path = os.path.join(logdir, NAME)
         self.values: dict[str, Any] = {}
         """What is valid in the file, by key."""
-        self.problems: list[str] = []
+        self._mistakes: list[str] = []
         """What is left out, one line each."""
+        self._unknown: list[str] = []
+        """What is about a tab, a tag or an attribute that there is not, one line each."""
+        self._checked: object = None
+        """Differs if what there is may have changed since the last check."""
         self.generation = 0
         """Rises with each change."""
         self._stamp: object = None
@@ -59,24 +67,39 @@ class Defaults:
             return
         self._stamp = stamp
         self.generation += 1
-        self.values, self.problems = {}, []
+        self.values, self._mistakes, self._unknown, self._checked = {}, [], [], None
         if stamp is None:
             return
         try:
-            self.values, problems = checked_defaults(self._content())
+            self.values, self._mistakes = checked_defaults(self._content())
         except (OSError, ValueError) as error:
-            problems = [f"is left out: {getattr(error, 'strerror', None) or error}"]
-        lines = [
-            *problems[:_MAX_PROBLEMS],
-            *(["has more mistakes"] * (len(problems) > _MAX_PROBLEMS)),
-        ]
-        self.problems = [one_line(f"{self.path}: {line}") for line in lines]
+            self._mistakes = [f"is left out: {getattr(error, 'strerror', None) or error}"]
+
+    def check(self, multiplexer: Multiplexer, tabs: Collection[str]) -> None:
+        """Finds what is about a tab, a tag or an attribute that there is not, once all is read."""
+        is_known = self._checked is not None and not self._unknown
+        state = (multiplexer.runs_generation, *tabs)
+        if not self.values or not multiplexer.runs() or is_known or state == self._checked:
+            return
+        self._checked = state
+        unknown = [*_unknown(self.values, RunColumns.of(multiplexer), tabs)]
+        self.generation += unknown != self._unknown
+        self._unknown = unknown
+
+    @property
+    def problems(self) -> list[str]:
+        """What is left out, and what has no effect, one line each."""
+        lines = [*self._mistakes, *self._unknown]
+        if len(lines) > _MAX_PROBLEMS:
+            lines[_MAX_PROBLEMS:] = ["has more mistakes"]
+        return [one_line(f"{self.path}: {line}") for line in lines]
 
     def description(self, tag: str) -> str:
         """What the file says about a tag; "" for nothing."""
-        text = self.values.get("descriptions", {}).get(tag, "")
         goal = _GOALS.get(self.values.get("goals", {}).get(tag, ""), "")
-        words = " ".join(filter(None, (text, goal)))
+        text = self.values.get("descriptions", {}).get(tag, "")
+        # The sentence first: the text may end without a full stop.
+        words = " ".join(filter(None, (goal, text)))
         return f"{words} ({NAME})" if words else ""
 
     def _content(self) -> bytes:
@@ -100,7 +123,7 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
     except orjson.JSONDecodeError as error:
         raise ValueError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ValueError(f"it must be an object, got {describe(found)}")
+        raise ValueError(f"it must be an object, got {_shown(found)}")
     values: dict[str, Any] = {}
     problems = []
     for key, value in found.items():
@@ -115,14 +138,59 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
                 continue
             valid = {name: text for name, text in value.items() if check(name, text)}
             if len(valid) < len(value):
-                bad = next(name for name in value if name not in valid)
-                problems.append(f"{key!r} must be {wanted[0]}; {bad[:100]!r} is left out")
+                bad = [name for name in value if name not in valid]
+                verb = "is" if len(bad) == 1 else "are"
+                problems.append(f"{key!r} must be {wanted[0]}; {_listed(bad)} {verb} left out")
             values[key] = valid
         elif check(value):
             values[key] = value
         else:
-            problems.append(f"{key!r} must be {wanted}, got {describe(value)}")
+            problems.append(f"{key!r} must be {wanted}, got {_shown(value)}")
     return values, problems
+
+
+def _unknown(
+    values: Mapping[str, Any], columns: RunColumns, tabs: Collection[str]
+) -> Iterator[str]:
+    """A line for each key with tabs, tags or attributes that there are not."""
+    tab = values.get("tab")
+    if tab is not None and tab not in tabs:
+        yield f"'tab': there is no tab {quoted(tab)}{close_matches(tab, tabs)}"
+    scalars, every = columns.index.scalar_tags, columns.index.tags
+    for key, known in (("pins", scalars), ("goals", scalars), ("descriptions", every)):
+        unknown = [tag for tag in values.get(key, ()) if tag not in known.candidates(tag)]
+        if unknown:
+            what = "tag" if len(unknown) == 1 else "tags"
+            close = known.close(unknown[0]) if len(unknown) == 1 else []
+            end = f"; close: {_listed(close)}" if close else ""
+            yield f"{key!r}: no run has the {what} {_listed(unknown)}{end}"
+    for key in ("group", "color"):
+        if values.get(key, "").startswith("by:"):
+            try:
+                _group(values[key], columns)
+            except NotFoundError as error:
+                yield f"{key!r}: {error}"
+
+
+def _group(rule: str, columns: RunColumns) -> None:
+    """Raises BadRequestError for a text that is no rule for groups, and NotFoundError for an
+    attribute that no run has."""
+    from tbcore_logs.groups import group_runs
+
+    group_runs(rule, [], lambda: columns)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names for a line, of many the first ones: `'a', 'b', 'c' and 4 more`."""
+    shown = ", ".join(map(quoted, names[:_MAX_NAMES]))
+    return f"{shown} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else shown
+
+
+def _shown(value: Any) -> str:
+    """A value for a line, as in the file."""
+    text = orjson.dumps(value).decode()
+    limit = _MAX_VALUE_CHARACTERS
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def _is_text(value: Any, limit: int) -> bool:
@@ -141,16 +209,21 @@ def _is_tab(value: Any) -> bool:
 def _is_rule(value: Any) -> bool:
     if not _is_text(value, MAX_RULE_CHARACTERS):
         return False
-    if value.startswith("re:"):
+    # Another text, such as a misspelled `seeds`, is a pattern that no two runs match.
+    if value not in ("seeds", "numbers") and not re.search(r"^re:|^by:|[{}*]", value):
+        return False
+    with contextlib.suppress(NotFoundError):  # Which runs there are is not known yet.
         try:
-            Matcher().search(value[3:], [])
+            _group(value, RunColumns.of(Multiplexer()))
         except BadRequestError:
             return False
     return True
 
 
 def _is_color_rule(value: Any) -> bool:
-    return value == "family" or (_is_text(value, MAX_RULE_CHARACTERS) and value.startswith("by:"))
+    if not (isinstance(value, str) and value.startswith("by:")):
+        return bool(value == "family")
+    return _is_rule(value) and "," not in re.sub(r'"[^"]*"', "", value)
 
 
 def _are_pins(value: Any) -> bool:
@@ -166,7 +239,7 @@ def _is_described(name: Any, text: Any) -> bool:
 _CHECKS: dict[str, tuple[str | tuple[str], Callable[..., bool]]] = {
     "tab": ("the name of a tab", _is_tab),
     "pins": (f"an array of at most {MAX_PINS} tags", _are_pins),
-    "group": ("a rule for groups, as in the page's address", _is_rule),
+    "group": ("a rule for groups, such as seeds, numbers, exp/{seed} or by:lr", _is_rule),
     "average": ('"mean", "median" or "iqm"', lambda value: value in ("mean", "median", "iqm")),
     "color": ('"family" or "by:ATTRIBUTE"', _is_color_rule),
     "colors": (

@@ -70,6 +70,10 @@ class RunNotes:
         self._changed: Callable[[], object] = lambda: None
         self.idle_seconds: Callable[[], float] = lambda: 0.0
         """For how long nobody has asked the server for data, if one serves the notes."""
+        self._served: Multiplexer | None = None
+        """The runs of the server, if one serves the notes."""
+        self._tabs: Callable[[], Collection[str] | None] = lambda: None
+        """The names of its tabs, once all logs are read; None before that."""
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
 
@@ -91,7 +95,7 @@ class RunNotes:
 
     @property
     def mistakes(self) -> list[str]:
-        """What is left out of `tbcore.json`, one line each."""
+        """What is wrong in `tbcore.json`, one line each."""
         return self._defaults.problems if self._defaults else []
 
     def refresh(self) -> None:
@@ -102,6 +106,8 @@ class RunNotes:
                 store.refresh()
             if self._defaults:
                 self._defaults.refresh()
+                if self._served is not None and (tabs := self._tabs()) is not None:
+                    self._defaults.check(self._served, tabs)
             self.is_read = True
             for line in (*self.mistakes, *self.problems):
                 if line not in self._reported:
@@ -215,11 +221,13 @@ class RunNotes:
         multiplexer: Multiplexer,
         changed: Callable[[], object],
         idle_seconds: Callable[[], float],
+        tabs: Callable[[], Collection[str] | None],
     ) -> Mapping[str, Callable[[Any], Any]]:
         """See `tbcore.store.notes.Notes`."""
         from tbcore_notes.http import respond, respond_defaults, respond_views
 
         self._changed, self.idle_seconds = changed, idle_seconds
+        self._served, self._tabs = multiplexer, tabs
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True

@@ -61,7 +61,7 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
     assert client.post("data/defaults", json={}).status_code == 405
     assert client.multiplexer.description("a", "val/loss") == {
         "display_name": "",
-        "description": "Of the whole set.\nNot of a batch. Lower is better. (tbcore.json)",
+        "description": "Lower is better. Of the whole set.\nNot of a batch. (tbcore.json)",
     }
     write(logdir, {"tab": "text"})
     assert client.get("data/defaults").json() == {"tab": "text"}
@@ -78,17 +78,30 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
         ({"ymax": 1}, "'ymax' is not known"),
         ({"pin": ["a"]}, "'pin' is not known; close: 'pins'"),
         ({"tab": "a&write=x"}, "'tab' must be the name of a tab"),
-        ({"tab": 5}, "'tab' must be the name of a tab"),
-        ({"pins": "a"}, "'pins' must be an array of at most 50 tags"),
+        ({"tab": 5}, "'tab' must be the name of a tab, got 5"),
+        ({"pins": "a"}, "'pins' must be an array of at most 50 tags, got \"a\""),
         ({"pins": ["x"] * 51}, "'pins' must be an array of at most 50 tags"),
         ({"pins": ["a\n"]}, "'pins' must be an array of at most 50 tags"),
         ({"group": "re:(?=a)"}, "'group' must be a rule for groups"),
         ({"group": "x" * 501}, "'group' must be a rule for groups"),
+        ({"group": ""}, "'group' must be a rule for groups"),
+        ({"group": "by:"}, "'group' must be a rule for groups"),
+        ({"group": "by:lr>3"}, "'group' must be a rule for groups"),
+        ({"group": "re:"}, "'group' must be a rule for groups"),
+        ({"group": "exp/{seed"}, "'group' must be a rule for groups"),
+        ({"group": "seed"}, "'group' must be a rule for groups"),
+        ({"color": "by:"}, '\'color\' must be "family" or "by:ATTRIBUTE", got "by:"'),
+        ({"color": "by: ,"}, "'color' must be"),
+        ({"color": "by:lr,model"}, "'color' must be"),
         ({"average": "max"}, "'average' must be"),
         ({"color": "red"}, "'color' must be"),
         ({"colors": {"a": "red"}}, "'colors' must be names of runs or groups"),
         ({"colors": ["a"]}, "'colors' must be an object with at most 1000 entries"),
         ({"goals": {"a": "up"}}, "'goals' must be tags with \"min\" or \"max\"; 'a' is left out"),
+        (
+            {"goals": {**dict.fromkeys("abcde", "up"), "x": "min"}},
+            "'goals' must be tags with \"min\" or \"max\"; 'a', 'b', 'c' and 2 more are left out",
+        ),
         ({"descriptions": {"a": "\u202e"}}, "'descriptions' must be tags with texts"),
         ({"descriptions": {"a": "x" * 2001}}, "'descriptions' must be tags with texts"),
         ({"descriptions": {str(n): "" for n in range(1001)}}, "'descriptions' must be an object"),
@@ -111,7 +124,51 @@ def test_what_is_not_valid_is_a_line(logdir: Path, content: Any, line: str) -> N
     assert problem.startswith(f"{found.path}: {line}"), problem
     if isinstance(content, dict) and "average" not in content:
         assert found.values.pop("average") == "iqm"
-    assert all(value == {} for value in found.values.values())
+    assert all(value in ({}, {"x": "min"}) for value in found.values.values())
+
+
+@pytest.mark.parametrize("rule", ["seeds", "numbers", "exp/{seed}", "*/{}", "by:lr,val/loss:min",
+                                  'by:"a,b"', "re:lr=([^_]+)"])  # fmt: skip
+def test_rules_of_the_page_are_valid(logdir: Path, rule: str) -> None:
+    write(logdir, {"group": rule})
+    found = read(logdir)
+    assert (found.values, found.problems) == ({"group": rule}, [])
+
+
+def test_what_there_is_not_is_a_line_once_all_is_read(
+    logdir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log and in the list of views, and only until it is there."""
+    wrong = {
+        "tab": "nothing", "pins": ["val/los", "val/loss"], "goals": {"a": "min", "b": "max"},
+        "descriptions": {"c": "text"}, "group": "by:lrr", "color": "by:acc:last",
+    }  # fmt: skip
+    write(logdir, wrong)
+    client = served(logdir)
+    assert client.get("data/views").json()["problems"] == []
+    write_run(logdir, "a", scalars={"val/loss": [1.0]}, hparams={"lr": 0.1})
+    client.reload()
+    path = logdir / defaults.NAME
+    before = client.get("data/status").json()["notes_generation"]
+    problems = client.get("data/views").json()["problems"]
+    assert problems == [
+        f"{path}: 'tab': there is no tab 'nothing'",
+        f"{path}: 'pins': no run has the tag 'val/los'; close: 'val/loss'",
+        f"{path}: 'goals': no run has the tags 'a', 'b'",
+        f"{path}: 'descriptions': no run has the tag 'c'",
+        f"{path}: 'group': no run has the hyperparameter 'lrr'; close: 'lr'",
+        f"{path}: 'color': no run has the tag 'acc'",
+    ]
+    assert [r.message for r in caplog.records if "tbcore.json" in r.message] == [
+        f"notes: {line}" for line in problems
+    ]
+    assert client.get("data/status").json()["notes_generation"] > before, "open pages are told"
+    assert client.get("data/defaults").json() == wrong, "they may come later"
+    write_run(logdir, "b", scalars={tag: [1.0] for tag in ("val/los", "a", "b", "c", "acc")})
+    client.reload()
+    assert len(client.get("data/views").json()["problems"]) == 2
+    write(logdir, {"pins": ["a"]})
+    assert client.get("data/views").json()["problems"] == []
 
 
 def test_only_a_regular_file_is_read(logdir: Path, tmp_path: Path) -> None:
