@@ -343,8 +343,9 @@ def test_a_plain_address_shows_what_the_log_directory_suggests(
     )
     page.wait_for_function(
         "() => tb.card('loss')?.innerText.includes("
-        "'<b>Cross entropy</b> Lower is better. (tbcore.json)')"
+        "'Lower is better. <b>Cross entropy</b> (tbcore.json)')"
     )
+    page.get_by_role("button", name="Views: 1 problem").wait_for()
     open_menu(page).get_by_text("'hide' is not known").wait_for()
     page.keyboard.press("Escape")
     # It is no choice of the reader: the next visit shows it again, and offers nothing to continue.

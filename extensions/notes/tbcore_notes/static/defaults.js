@@ -3,7 +3,6 @@
 import { computed, signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { formatLists } from "tbcore/text-names.js";
-import { Icon } from "tbcore/ui.js";
 
 /** @import { NotesPage, Readable } from "tbcore/host.js" */
 /** @typedef {{ tab?: string, pins?: string[], group?: string, average?: string, color?: string, colors?: Record<string, string> }} Defaults  the response of data/defaults */
@@ -13,7 +12,7 @@ const KEY = "tbcore.without-defaults";
 
 /**
  * Shows what the file suggests, if the page shows nothing else and the reader has not reset it.
- * Returns a button that resets it, while any of it shows.
+ * Returns a line that says so and resets it, while any of it shows.
  * @param {NotesPage} page
  * @returns {Promise<Readable<unknown>>}
  */
@@ -42,11 +41,11 @@ export async function showDefaults(page) {
     page.openPlain(before || "#");
   };
   const title = "A file in the log directory suggests this view. Click to show what the page shows without it, also at later visits";
-  // The class hides the text on narrow pages.
-  const button = html`<button type="button" class="chip good" aria-label="View of tbcore.json: reset" title=${title} onClick=${reset}>
-    <${Icon} name="info" /><span>View of tbcore.json</span><${Icon} name="close" />
-  </button>`;
-  return computed(() => (isShown.value && !isReset.value ? button : null));
+  const line = html`<div class="tb-legend">
+    <span>View of tbcore.json</span>
+    <button type="button" class="tb-button" aria-label="View of tbcore.json: reset" title=${title} onClick=${reset}>Reset</button>
+  </div>`;
+  return computed(() => (isShown.value && !isReset.value ? line : null));
 }
 
 /** Shows the file's view again at the next visit. @param {string} logdir */

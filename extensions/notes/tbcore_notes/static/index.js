@@ -6,7 +6,7 @@ import { Lazy } from "tbcore/ui.js";
 import { marksOf } from "./marks.js";
 import { wordsOf } from "./records.js";
 import { Store } from "./store.js";
-import { viewOf, viewsBar } from "./views.js";
+import { defaultsLine, viewOf, viewsBar } from "./views.js";
 
 /** @import { NotesModule } from "tbcore/host.js" */
 
@@ -24,6 +24,7 @@ const notes = {
     const color = (run, color) => act("color", run, color);
     const hasFoot = computed(() => !page.isEmbedded && (store.archived.value.size > 0 || store.showsArchived.value || store.notice.value !== null));
     const foot = html`<${Lazy} load=${() => withStyles(import("./foot.js"))} of="Foot" ...${{ store }} />`;
+    const line = defaultsLine(page);
     const keys = /** @type {const} */ ([
       { key: "s", label: "Star the run, or remove its star", act: "star" },
       { key: "e", label: "Archive the run, or bring it back", act: "archive" },
@@ -33,8 +34,8 @@ const notes = {
       runs: store.names,
       hidden: store.hidden,
       mark: (runs) => marksOf(store, act, runs),
-      bar: viewsBar(page),
-      foot: computed(() => hasFoot.value && foot),
+      bar: viewsBar(page, store.numProblems),
+      foot: computed(() => (line.value || hasFoot.value) && [line.value, hasFoot.value && foot]),
       menu: (runs, item) => html`<${Lazy} load=${() => withStyles(import("./menu.js"))} of="MenuItems" ...${{ store, runs, item }} />`,
       setColor: computed(() => (store.refusal.value === null ? color : null)),
       keys,

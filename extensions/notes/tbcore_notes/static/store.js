@@ -30,6 +30,8 @@ export class Store {
   refusal = signal("");
   /** @type {import("@preact/signals-core").Signal<Notice | null>} */
   notice = signal(null);
+  /** Number of lines about what could not be read, or is wrong in tbcore.json. */
+  numProblems = signal(0);
   /** The archived runs, with who archived them; see `archivedBy`. @type {ReadonlySignal<ReadonlyMap<string, string>>} */
   archived;
   /** Whether the list shows archived runs. @type {ReadonlySignal<boolean>} */
@@ -126,6 +128,7 @@ export class Store {
     }
     const answer = await response.json();
     this.#generation = answer.generation;
+    this.numProblems.value = answer.problems.length;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
     this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED : answer.refusal;
     this.#draw();

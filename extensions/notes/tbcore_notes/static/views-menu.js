@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatDuration, formatTime } from "tbcore/format.js";
-import { IconButton, copy } from "tbcore/ui.js";
+import { Icon, IconButton, copy } from "tbcore/ui.js";
 import { wantDefaults } from "./defaults.js";
 import { storedToken } from "./store.js";
 import { viewOf } from "./views.js";
@@ -111,7 +111,10 @@ export function ViewsMenu({ page }) {
     html`<p class="tb-views-note" role="status">
       ${message.text} ${message.action && html`<button type="button" class="tb-button" onClick=${message.act}>${message.action}</button>`}
     </p>`}
-    ${known.has_defaults && html`<p class="tb-views-note"><a href=${page.url("")} onClick=${() => wantDefaults(page.logdir())}>View of tbcore.json</a>, a file in the log directory</p>`}
+    ${known.problems.map((line) => html`<p class="tb-views-note tb-views-problem"><${Icon} name="warning" /><span>${line}</span></p>`)}
+    ${known.has_defaults && html`<ul aria-label="From the log directory"><li>
+      <a class="tb-view" href=${page.url("")} onClick=${() => wantDefaults(page.logdir())}><span>View of tbcore.json</span><small>a file in the log directory</small></a>
+    </li></ul>`}
     ${known.views.length === 0
       ? html`<p class="tb-views-note">No views yet. A view keeps all that the page shows, for everybody with a link to it.</p>`
       : html`<ul aria-label="Views">
@@ -125,7 +128,6 @@ export function ViewsMenu({ page }) {
             </li>`,
           )}
         </ul>`}
-    ${known.problems.map((line) => html`<p class="tb-views-note">${line}</p>`)}
     ${!canWrite && html`<p class="tb-views-note">${known.read_only ?? "To save views, open the address that tbcore printed at its start."}</p>`}
   </form>`;
 }
