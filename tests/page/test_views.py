@@ -261,10 +261,6 @@ def test_a_plain_address_continues_where_the_reader_left_off(
     assert page.get_by_label("Filter runs").input_value() == "-cnn/seed0"
     page.go_back()
     page.get_by_role("button", name="Group…", exact=True).wait_for()
-    page.close()
-    page = profile.open(server.url)
-    page.get_by_role("button", name="Do not continue").click()
-    page.get_by_text("These look like 2 models × 3 seeds").wait_for()
 
 
 def test_the_line_goes_when_the_reader_chooses_or_declines(server: Any, profile: Any) -> None:
@@ -297,6 +293,18 @@ def test_the_line_goes_when_the_reader_chooses_or_declines(server: Any, profile:
     page.get_by_role("button", name="Views").wait_for()
     page.evaluate("() => tb.frame()")
     assert page.get_by_text(line).count() == 0
+
+    # If it has groups, they are offered again once it is gone.
+    page.get_by_role("button", name="Average").click()
+    page.wait_for_function(
+        "() => localStorage['tbcore.preferences.#left']?.includes('group=seeds')"
+    )
+    page.close()
+    page = profile.open(server.url)
+    page.get_by_text("Continue where you left off: grouped by seeds").wait_for()
+    assert page.get_by_text("These look like").count() == 0
+    page.get_by_role("button", name="Do not continue").click()
+    page.get_by_text("These look like 2 models × 3 seeds").wait_for()
 
 
 def test_without_the_extension_a_plain_address_continues_too(server: Any, profile: Any) -> None:

@@ -9,7 +9,6 @@ import { openPreferences } from "../state/reader-state.js";
 import { flatRows, orderRuns, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
 
-/** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("../lazy.css", import.meta.url);
 const FOOT_CSS = new URL("../foot.css", import.meta.url);
 /** The orders of runs, with their titles. */
@@ -47,10 +46,7 @@ export function RunsPanel({ state, listed }) {
   const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
 
   /** @type {import("./rows.js").Common["onMenu"]} */
-  const openMenu = (event, row) => {
-    event.preventDefault();
-    setMenu({ event, row });
-  };
+  const openMenu = (event, row) => void (event.preventDefault(), setMenu({ event, row }));
   /** Opens a form, or closes it if it is open. @param {"groups" | "columns"} name @param {Event} event */
   const toggleForm = (name, event) => {
     formButton.current = /** @type {HTMLElement} */ (event.currentTarget);
@@ -143,8 +139,7 @@ export function RunsPanel({ state, listed }) {
     </div>
     ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
-    ${byName.length === 0 ? html`<p class="tb-runs-note">No runs.</p>`
-      : rows.length === 0 ? html`<${Lazy} key="none" load=${() => import("./notes.js")} of="NoneFound" state=${state} />`
+    ${byName.length === 0 ? html`<p class="tb-runs-note">No runs.</p>` : rows.length === 0 ? html`<${Lazy} key="none" load=${() => import("./notes.js")} of="NoneFound" state=${state} />`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${openMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
