@@ -711,7 +711,7 @@ def test_what_others_noted_is_text_and_never_markup(
     folder.mkdir(parents=True)
     fields = {
         "display_name": HOSTILE.replace("\u202e", ""),
-        "labels": ["<b>x</b>", "a\u05d0b"],
+        "labels": ["&lt;b&gt;x", "a\u05d0b"],
         "note": f"{HOSTILE}\n<script>alert(1)</script> [x](javascript:alert(1))",
     }
     author = "<u>bob</u>@far"
@@ -722,7 +722,7 @@ def test_what_others_noted_is_text_and_never_markup(
     row = page.locator(".tb-run", has_text="<img src=x")
     title = (row.locator("label").get_attribute("title") or "").split("\n")
     assert title[1:3] == ["other", "named by <u>bob</u>@far"]
-    assert row.locator(".tb-notes-labels").inner_text().startswith("<b>x</b>")
+    assert row.locator(".tb-notes-labels").inner_text().startswith("&lt;b&gt;x")
     marker = row.locator(".tb-notes-note")
     assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e")
     marker.click()
@@ -733,7 +733,7 @@ def test_what_others_noted_is_text_and_never_markup(
     page.keyboard.press("Escape")
     row.click(button="right")
     page.get_by_role("menuitem", name="Labels…").click()
-    page.get_by_role("list", name="Labels").get_by_text("<b>x</b>").wait_for()
+    page.get_by_role("list", name="Labels").get_by_text("&lt;b&gt;x").wait_for()
     assert page.evaluate("() => globalThis.pwned") is None
 
 

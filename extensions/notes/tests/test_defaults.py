@@ -162,7 +162,7 @@ def test_what_there_is_not_is_a_line_once_all_is_read(
     assert [r.message for r in caplog.records if "tbcore.json" in r.message] == [
         f"notes: {line}" for line in problems
     ]
-    assert client.get("data/status").json()["notes_generation"] > before, "open pages are told"
+    assert client.get("data/status").json()["notes_generation"] > before, "open pages see them"
     assert client.get("data/defaults").json() == wrong, "they may come later"
     write_run(logdir, "b", scalars={tag: [1.0] for tag in ("val/los", "a", "b", "c", "acc")})
     client.reload()
