@@ -364,7 +364,8 @@ def test_the_mean_of_a_hovered_group_is_highlighted(profile: Any, seeds: Any) ->
     page.wait_for_function(FADED, arg="reward")
     page.get_by_label("Filter runs").hover()
     page.wait_for_function(f"() => !({FADED})('reward')")
-    assert hover(page, "reward", 30, 99)[0][0] == "ppo/*"
+    # There, the mean is 1.5, and no run has this value.
+    assert hover(page, "reward", 50, 99, 0.61)[0][0] == "ppo/*"
     page.wait_for_function("() => document.querySelector('.tb-hovered')?.title === 'ppo/*'")
     page.get_by_role("radio", name="Wall time").check(force=True)
     page.wait_for_function("() => tb.label('reward').includes('ppo/seed=0')")
