@@ -304,6 +304,7 @@ def test_the_line_goes_when_the_reader_chooses_or_declines(server: Any, profile:
     page.get_by_text("Continue where you left off: grouped by seeds").wait_for()
     assert page.get_by_text("These look like").count() == 0
     page.get_by_role("button", name="Do not continue").click()
+    page.mouse.move(900, 500)  # It does not appear under the pointer.
     page.get_by_text("These look like 2 models × 3 seeds").wait_for()
 
 

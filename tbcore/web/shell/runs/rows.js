@@ -18,6 +18,7 @@ import { describeNonfinite, describeRun, isLive, nameNonfinite, shortAge } from 
 const ROW_HEIGHT_PX = 26;
 /** Space beside the text of a cell, as in lazy.css. */
 const CELL_PADDING_PX = 12;
+/** By which Page Up and Page Down move. */
 const ROWS_PER_PAGE = 12;
 
 /** @import { State } from "../state/reader-state.js" */
