@@ -9,6 +9,7 @@ import { openPreferences } from "../state/reader-state.js";
 import { flatRows, orderRuns, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
 
+/** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("../lazy.css", import.meta.url);
 const FOOT_CSS = new URL("../foot.css", import.meta.url);
 /** The orders of runs, with their titles. */
@@ -177,12 +178,18 @@ function useOpen({ text, error }) {
     const scope = scopeOf(key);
     const next = new Set(toggled.get(scope));
     if (!next.delete(key)) next.add(key);
+    // What was toggled for other filters is forgotten.
     setToggled(new Map([["", toggled.get("")], [text, toggled.get(text)], [scope, next]]));
   };
   return [isOpen, toggle];
 }
 
-/** How many runs are checked: `3 of 10`, or `3 of 5 (of 10)` while a filter matches 5 of 10 runs. @param {number} numChecked  of these 5 @param {number} numShown @param {number} numRuns */
+/**
+ * How many runs are checked: `3 of 10`, or `3 of 5 (of 10)` while a filter matches 5 of 10 runs.
+ * @param {number} numChecked  checked runs that match the filter
+ * @param {number} numShown  runs that match the filter
+ * @param {number} numRuns  all runs
+ */
 function countText(numChecked, numShown, numRuns) {
   if (numRuns === 0) return "";
   const [some, shown, all] = [numChecked, numShown, numRuns].map((count) => count.toLocaleString("en"));

@@ -220,7 +220,7 @@ function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
   return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
-/** The age of a run's last event, unless its writer gave it no time: null or 0. @param {{ state: State, run: string }} props */
+/** The age of a run's last event, unless its writer gave it no time: null or 0. Without a connection, nobody knows whether it is live. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
   if (!details) return null;
