@@ -91,7 +91,8 @@ def serve(logdir: Path) -> Iterator[str]:
     with subprocess.Popen(command, cwd=logdir.parent, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            address = re.search(r"http://\S+", server.stdout.readline())
+            addresses = (re.search(r"http://\S+", line) for line in server.stdout)
+            address = next(filter(None, addresses), None)
             assert address, "the server did not start"
             yield address[0]
         finally:
