@@ -216,7 +216,8 @@ def test_suggested_groups_name_what_they_put_together(open_page: Any) -> None:
 
 @pytest.mark.parametrize("answer", ["Average", "Not now"])
 def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> None:
-    """Accepting it groups by seeds and colours by family; on a later visit it is made again."""
+    """Accepting it groups by seeds and colours by family; a later visit offers to continue so, or
+    else makes it again."""
     page = open_page("#scalars")
     offer = page.get_by_text("These look like 4 models × 5 seeds: average over seeds?")
     offer.wait_for()
@@ -238,6 +239,10 @@ def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> 
     again.get_by_role("treegrid", name="Runs").wait_for()
     again.wait_for_function("() => tb.all('.tb-card').length > 0")
     if answer == "Average":
+        again.get_by_text("Continue where you left off: grouped by seeds").wait_for()
+        assert again.get_by_text("These look like").count() == 0
+        again.get_by_role("button", name="Do not continue").click()
+        again.mouse.move(900, 500)  # It does not appear under the pointer.
         again.get_by_text("These look like").wait_for()
     else:
         assert again.get_by_text("These look like").count() == 0

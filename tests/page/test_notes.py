@@ -631,7 +631,7 @@ def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were(
     (data / "tbcore" / "notes").unlink()
     page.get_by_role("button", name="Try again").click()
     page.get_by_role("button", name="Starred other").wait_for()
-    assert values(logdir, "other") == {"starred": True}
+    until(lambda: values(logdir, "other") == {"starred": True})
 
 
 @pytest.fixture
