@@ -15,24 +15,32 @@ export const areArchived = (store, runs) => runs.every((run) => archivedBy(store
 
 /** Stars runs; if all are starred, removes their stars. @param {Store} store @param {readonly string[]} runs */
 export function star(store, runs) {
-  if (!mayChange(store)) return;
-  const starred = !areStarred(store, runs);
-  const changed = runs.filter((run) => areStarred(store, [run]) !== starred);
-  const undo = () => store.change({ runs: changed, set: { starred: !starred } });
   // The row of one run shows it.
-  const text = `${starred ? "Starred" : "Removed the stars of"} ${plural(changed.length, "run")}.`;
-  store.change({ runs: changed, set: { starred } }, runs.length > 1 ? { text, actions: [["Undo", undo]] } : null);
+  if (mayChange(store)) toggle(store, runs, "starred", areStarred, ["Starred", "Removed the stars of"], runs.length > 1);
 }
 
 /** Archives runs; if all are archived, brings them back. @param {Store} store @param {readonly string[]} runs */
 export function archive(store, runs) {
   if (!mayChange(store)) return;
-  const archived = !areArchived(store, runs);
-  const changed = runs.filter((run) => areArchived(store, [run]) !== archived);
-  const undo = () => store.change({ runs: changed, set: { archived: !archived } });
-  const text = `${archived ? "Archived" : "Brought back"} ${plural(changed.length, "run")}.`;
-  store.change({ runs: changed, set: { archived } }, { text, actions: [["Undo", undo]] });
+  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true);
   returnFocus(store);
+}
+
+/**
+ * Sets a field of those runs that do not have it; if all have it, takes it from them.
+ * @param {Store} store
+ * @param {readonly string[]} runs
+ * @param {"starred" | "archived"} field
+ * @param {(store: Store, runs: readonly string[]) => boolean} areSet
+ * @param {[set: string, taken: string]} words  that say what was done
+ * @param {boolean} isSaid  whether a line says so, with a button that undoes it
+ */
+function toggle(store, runs, field, areSet, [set, taken], isSaid) {
+  const value = !areSet(store, runs);
+  const changed = runs.filter((run) => areSet(store, [run]) !== value);
+  const undo = () => store.change({ runs: changed, set: { [field]: !value } });
+  const text = `${value ? set : taken} ${plural(changed.length, "run")}.`;
+  store.change({ runs: changed, set: { [field]: value } }, isSaid ? { text, actions: [["Undo", undo]] } : null);
 }
 
 /** Notes a colour; null for none. @param {Store} store @param {string} run @param {string | null} color */
