@@ -21,7 +21,7 @@ class Notes(Protocol):
     generation: int
     """Rises with each change; 0 if there is nothing to show."""
     problems: Sequence[str]
-    """What could not be read at the last look, one line each."""
+    """Problems of the last reading, one line each."""
     static_folder: Path
     """The folder of the page's part, whose files are at `static/notes/`. Its `index.js` has the
     default export that `tbcore/web/host.js` describes as NotesModule."""

@@ -91,7 +91,7 @@ class _Problems:
 
     @property
     def notes_problems(self) -> list[str]:
-        """What could not be read of the notes that an answer depended on, one line each."""
+        """Problems of the notes that an answer depended on, one line each."""
         return [*self.notes.problems] if self.needs_notes else []
 
     def report(self, *lines: str) -> None:

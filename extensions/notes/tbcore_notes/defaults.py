@@ -46,9 +46,9 @@ class Defaults:
         self.values: dict[str, Any] = {}
         """What is valid in the file, by key."""
         self._mistakes: list[str] = []
-        """What is left out, one line each."""
+        """Mistakes in the file, whose values are left out, one line each."""
         self._unknown: list[str] = []
-        """What is about a tab, a tag or an attribute that there is not, one line each."""
+        """Values that name a tab, a tag or an attribute that does not exist, one line each."""
         self._checked: object = None
         """Differs if what there is may have changed since the last check."""
         self.generation = 0
@@ -76,7 +76,10 @@ class Defaults:
             self._mistakes = [f"is left out: {getattr(error, 'strerror', None) or error}"]
 
     def check(self, multiplexer: Multiplexer, tabs: Collection[str]) -> None:
-        """Finds what is about a tab, a tag or an attribute that there is not, once all is read."""
+        """Finds values that name a tab, a tag or an attribute that does not exist.
+
+        Called once all is read.
+        """
         is_known = self._checked is not None and not self._unknown
         state = (multiplexer.runs_generation, *tabs)
         if not self.values or not multiplexer.runs() or is_known or state == self._checked:
@@ -88,7 +91,7 @@ class Defaults:
 
     @property
     def problems(self) -> list[str]:
-        """What is left out, and what has no effect, one line each."""
+        """Mistakes, and values without an effect, one line each."""
         lines = [*self._mistakes, *self._unknown]
         if len(lines) > _MAX_PROBLEMS:
             lines[_MAX_PROBLEMS:] = ["has more mistakes"]
@@ -152,7 +155,7 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
 def _unknown(
     values: Mapping[str, Any], columns: RunColumns, tabs: Collection[str]
 ) -> Iterator[str]:
-    """A line for each key with tabs, tags or attributes that there are not."""
+    """A line for each key with tabs, tags or attributes that do not exist."""
     tab = values.get("tab")
     if tab is not None and tab not in tabs:
         yield f"'tab': there is no tab {quoted(tab)}{close_matches(tab, tabs)}"

@@ -106,7 +106,7 @@ def _add_notes(
 
 
 def _marks(own: Mapping[str, Any]) -> str:
-    """What was noted about a run in words: `archived starred #paper`."""
+    """The marks of a run in words: `archived starred #paper`."""
     marks = [field for field in ("archived", "starred") if own.get(field)]
     return " ".join([*marks, *(f"#{label}" for label in own.get("labels", ()))])
 
