@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.table import Columns, Table
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
-    from tbcore.extensions import available, guarded, loaded
+    from tbcore.extensions import guarded, loaded
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
@@ -61,7 +61,7 @@ __all__ = [
     "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan",
     "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
     "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
-    "available", "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
+    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
     "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "guarded",
     "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
     "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
@@ -89,7 +89,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.table": ("Columns", "Table"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
-    "tbcore.extensions": ("available", "guarded", "loaded"),
+    "tbcore.extensions": ("guarded", "loaded"),
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),

@@ -63,6 +63,7 @@ EXCLUSIVE = {
     ("directories", "logdir", "logdir_spec"): "LOGDIR, --logdir and --logdir_spec",
     ("host", "bind_all"): "--host and --bind_all",
     ("token", "no_token"): "--token and --no_token",
+    ("read_token", "no_token"): "--read_token and --no_token",
     ("uds", "host"): "--uds and --host",
     ("uds", "bind_all"): "--uds and --bind_all",
     ("uds", "port"): "--uds and --port",
@@ -273,7 +274,11 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 )  # fmt: skip
 @click.option(
     "--token", metavar="TOKEN", type=_token,
-    help="Secret that every request must have, instead of a random one.",
+    help="Secret of all requests; else a random one.",
+)  # fmt: skip
+@click.option(
+    "--read_token", metavar="TOKEN", type=_token,
+    help="Secret of those who may only read.",
 )  # fmt: skip
 @click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
 @click.option(
@@ -321,6 +326,10 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.option(
     "--log_format", type=click.Choice(["plain", "json"]), default="plain",
     help="Form of the log lines.  [default: plain]",
+)  # fmt: skip
+@click.option(
+    "--notes", type=click.Choice(["off", "read", "write"]), default="write",
+    help="What the page may do with notes.  [default: write]",
 )  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @plugins_dir_option
@@ -372,8 +381,10 @@ def serve_command(
     if os.environ.get("TBCORE_TOKEN") == "" and not (options["token"] or options["no_token"]):
         # click takes an empty variable for none, and the server would be open to all users.
         raise click.UsageError("TBCORE_TOKEN is empty; set it to a token, or unset it", context)
-    if context.get_parameter_source("token") is ParameterSource.COMMANDLINE:
-        warn("other users can see --token in the list of processes; set TBCORE_TOKEN instead")
+    for name in ("token", "read_token"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            variable = f"{_PREFIX}{name.upper()}"
+            warn(f"other users can see --{name} in the list of processes; set {variable} instead")
     _warn_about_variables(context.command)
     specs = []
     text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
@@ -391,9 +402,10 @@ def serve_command(
         # Each option has the name of a field of ServeOptions or, if there is none, of Config.
         names = {field.name for field in fields(ServeOptions)} & options.keys()
         given = {name: options.pop(name) for name in names}
-        serve_options = ServeOptions(specs=specs, program=program(), **given)
+        serve_options = ServeOptions(specs=specs, **given)
         try:
-            return serve(Config(logdir=without_passwords(text), **options), serve_options)
+            config = Config(logdir=without_passwords(text), program=program(), **options)
+            return serve(config, serve_options)
         except TbcoreError as error:
             error.args = (as_typed(context, str(error)),)
             raise

@@ -16,6 +16,8 @@ from tbcore.errors import BadRequestError
 MAX_INT = 2**63 - 1
 BODY_KEY = "tbcore.body"
 """Key in the ASGI scope under which the guard stores the request's body."""
+READER_KEY = "tbcore.reader"
+"""Key in the ASGI scope that is true for a request with `Config.read_token`."""
 QUERY_KEY = "tbcore.query"
 """Key in the ASGI scope under which `query_of` caches the parameters."""
 MAX_DECOMPRESSED_BYTES = 16 << 20
@@ -27,6 +29,11 @@ def replace_query(
 ) -> None:
     """Replaces the query parameters of a request, as `required` and the others read them."""
     scope[QUERY_KEY] = replace(query_of(Request(scope)))
+
+
+def is_reader(request: Request) -> bool:
+    """Whether a request comes from somebody who was let in to read, and may change nothing."""
+    return request.scope.get(READER_KEY) is True
 
 
 @overload

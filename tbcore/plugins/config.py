@@ -59,9 +59,19 @@ class Config:
     instead."""
     has_secret_prefix: bool = False
     """Whether `path_prefix` is a secret that only those who may read the logs know."""
-    write_token: str | None = None
-    """The secret that a request which changes notes must contain; "" if all requests contain one
-    that is enough. If it is None, no request may change notes."""
+    read_token: str | None = None
+    """Another such secret, whose requests may read everything and change no notes."""
+    reach: Literal["user", "machine", "network"] = "machine"
+    """Who can connect: this user alone, by a unix socket, this machine, or others."""
+    notes: Literal["off", "read", "write"] = "write"
+    """Whether there are notes, and whether they may be changed over HTTP. Who may do so is decided
+    by the extension that keeps notes."""
+    write_token: str = ""
+    """The secret of this start that the printed address gives the page for changing notes; "" for
+    none."""
+    program: str = "tbcore"
+    """The name under which the server was started. Under the name `tensorboard`, lines about the
+    start are those that programs expect from TensorBoard, on stderr."""
     embed_in: tuple[str, ...] = ()
     """Origins whose pages may show this server's page in a frame, as in a Content-Security-Policy.
     Those of other sites may do so only with a secret prefix."""

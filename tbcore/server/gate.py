@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.http import error_response
-from tbcore.http.parameters import query_of
+from tbcore.http.parameters import READER_KEY, query_of
 from tbcore.plugins.config import Config
 from tbcore.server.login import RENEWAL_SECONDS, Login, WrongTokens, equals
 
@@ -51,16 +51,17 @@ class Gate:
         """The values of Sec-Fetch-Site with which the page may be requested for a frame."""
         if config.embed_in and config.has_secret_prefix:
             self._frame_sites.add("cross-site")
-        self._login = Login(config.token) if config.token is not None else None
+        self._logins = [Login(t) for t in (config.token, config.read_token) if t is not None]
+        """That of the token, and that of the one for reading. None if there is no token."""
         self._wrong_tokens = WrongTokens(config.tuning.wrong_token_log_seconds)
         self._allowed = {host.lower() for host in config.allowed_hosts}
         self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = self._early_response(scope)
-        if response is None and self._login is not None:
-            if 0 < _seconds_left(scope, self._login) < RENEWAL_SECONDS:
-                send = self._login.renewing(send, self._cookie_path(scope))
+        for login in self._logins if response is None else ():
+            if 0 < _seconds_left(scope, login) < RENEWAL_SECONDS:
+                send = login.renewing(send, self._cookie_path(scope))
         await (response or self._app)(scope, receive, send)
 
     def _early_response(self, scope: Scope) -> Response | None:
@@ -84,9 +85,9 @@ class Gate:
         if match is None:
             return error_response(400, "the Host header is malformed")
         response = None
-        if self._login is not None:
+        if self._logins:
             if scope["path"].removeprefix(self._prefix) not in PROBES:
-                response = self._check_token(scope, self._login)
+                response = self._check_token(scope)
         elif not self._has_secret_prefix:
             response = self._check_host(scope, host, match["name"])
         return response or self._check_origin(scope, host)
@@ -119,24 +120,27 @@ class Gate:
             f"start the server with --allowed_host {name} to allow it",
         )
 
-    def _check_token(self, scope: Scope, login: Login) -> Response | None:
-        """Refuses a request without the token, and redirects one with the token in its URL."""
+    def _check_token(self, scope: Scope) -> Response | None:
+        """Refuses a request without a token, and redirects one with a token in its URL."""
         query = query_of(Request(scope))
         given = [query[name] for name in TOKEN_NAMES if name in query]
-        if any(map(login.is_token, given)):
-            if scope["method"] not in SAFE_METHODS:
-                return None
-            # The token must not stay in the browser's history, or in links that people share.
-            return _redirect_with_cookie(scope, login.set_cookie(self._cookie_path(scope)))
+        for login in self._logins:
+            if any(map(login.is_token, given)) and scope["method"] in SAFE_METHODS:
+                # The token must not stay in the browser's history, or in links that people share.
+                return _redirect_with_cookie(scope, login.set_cookie(self._cookie_path(scope)))
         credentials = [
             value[len("bearer ") :].strip()
             for value in Headers(scope=scope).getlist("authorization")
             if value.lower().startswith("bearer ")
         ]
-        if any(map(login.is_token, credentials)) or _seconds_left(scope, login) > 0:
-            return None
+        for login in self._logins:
+            is_given = any(map(login.is_token, (*given, *credentials)))
+            if is_given or _seconds_left(scope, login) > 0:
+                scope[READER_KEY] = login is not self._logins[0]
+                return None
         fault = "this server requires a token"
-        if any(given) or credentials or any(_cookies(scope, login.cookie_name)):
+        names = [login.cookie_name for login in self._logins]
+        if any(given) or credentials or any(any(_cookies(scope, name)) for name in names):
             fault = "the token is wrong"
             self._wrong_tokens.add(_plain_address(scope.get("client")) or "an unknown address")
         return error_response(

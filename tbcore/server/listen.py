@@ -9,7 +9,7 @@ import os
 import socket
 import stat
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote_plus
 
 from tbcore.errors import TbcoreError
@@ -22,6 +22,9 @@ DEFAULT_PORTS = range(DEFAULT_PORT, DEFAULT_PORT + 100)
 
 LOCALHOST = "localhost"
 
+Reach = Literal["user", "machine", "network"]
+"""Who can connect: this user alone, by a unix socket, this machine, or others, too."""
+
 
 class Listening(NamedTuple):
     """Listening sockets. Connections wait in the system's queue until the server runs."""
@@ -30,10 +33,9 @@ class Listening(NamedTuple):
     host: str
     """Host for the URL. An IPv6 address is in brackets."""
     port: int
-    is_loopback: bool
-    """Whether only this machine can connect."""
+    reach: Reach
     path: str | None = None
-    """The path of a unix socket, which only this user can connect to; None with a port."""
+    """The path of a unix socket; None with a port."""
     file: tuple[int, int] = (0, 0)
     """Device and inode of the unix socket, to recognise it if another has taken its path."""
 
@@ -86,7 +88,7 @@ def listen_at(path: str) -> Listening:
         raise TbcoreError(f"--uds {path}: {reason}") from error
     finally:
         os.umask(mask)
-    return Listening([listener], LOCALHOST, 0, is_loopback=True, path=path, file=file)
+    return Listening([listener], LOCALHOST, 0, "user", path=path, file=file)
 
 
 def listen(
@@ -122,7 +124,7 @@ def listen(
         sockets=sockets,
         host=host,
         port=sockets[0].getsockname()[1],
-        is_loopback=all(address.is_loopback for address in bound),
+        reach="machine" if all(address.is_loopback for address in bound) else "network",
     )
 
 

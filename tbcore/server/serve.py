@@ -90,14 +90,6 @@ class ServeOptions:
     open_browser: bool = False
     index: str | None = None
     """The path of an index with runs that were read before."""
-    program: str = "tbcore"
-    """The name under which the server was started. Under the name `tensorboard`, lines about the
-    start are those that programs expect from TensorBoard, on stderr."""
-
-    @property
-    def out(self) -> TextIO | None:
-        """Where lines about the start are printed."""
-        return sys.stderr if self.program == "tensorboard" else sys.stdout
 
 
 def serve(config: Config, options: ServeOptions) -> int:
@@ -108,7 +100,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     """
     log = set_up_logging(dev=config.dev, as_json=options.log_format == "json")
     leftovers: list[Callable[[], object]] = []
-    with _ends_cleanly(leftovers, options.program):
+    with _ends_cleanly(leftovers, config.program):
         # The sockets are opened first: an error about the port is printed at once, and clients that
         # connect before the server runs wait instead of failing.
         secret = secret_prefix(options.secret_prefix) if options.secret_prefix else ""
@@ -124,10 +116,13 @@ def serve(config: Config, options: ServeOptions) -> int:
             path_prefix=config.path_prefix + secret,
             has_secret_prefix=bool(secret),
             token=_token(options, listening),
+            reach=listening.reach,
             local_logdir=local_directory(options.specs),
             # Absolute, like the log directories: a plugin may change the working directory.
             plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
         )
+        if config.read_token and config.token in (None, config.read_token):
+            raise OptionError("--read_token needs another token beside it; set TBCORE_TOKEN to one")
         multiplexer = Multiplexer()
         loader = _started_loader(config, options, multiplexer)
         try:
@@ -211,21 +206,22 @@ def _run_server(
     from tbcore.server.reload import Reloader
 
     begun, frames = launches()
-    is_local = listening.is_loopback and listening.path is None and not config.has_secret_prefix
+    is_local = listening.reach == "machine" and not config.has_secret_prefix
     if begun and not is_local:
-        if options.out is None or not options.out.isatty():
+        if not _is_on_terminal(config):
             raise OptionError(
                 "the program that starts this server shows only servers of this machine, at a port "
                 "and without a secret path; leave out --host, --bind_all, --uds and --secret_prefix"
             )
         begun, frames = [], []
     config = replace(config, embed_in=(*config.embed_in, *frames))
-    try:
-        multiplexer._notes = open_notes(options.specs)
-    except (TbcoreError, OSError) as error:
-        level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
-        logger.log(level, "there are no notes: %s", error)
-    config = replace(config, write_token=_write_token(config, options, listening, multiplexer))
+    if config.notes != "off":
+        try:
+            notes = multiplexer._notes = open_notes(options.specs)
+            config = replace(config, write_token=notes.new_write_token(config))
+        except (TbcoreError, OSError) as error:
+            level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
+            logger.log(level, "there are no notes: %s", error)
     token_file = _write_token_file(config, options, listening)
     if token_file is not None:
         leftovers.append(partial(os.unlink, token_file))
@@ -237,7 +233,7 @@ def _run_server(
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
-    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary, options.out)
+    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary, _out(config))
 
     def has_started() -> None:
         url = _print_banner(
@@ -271,7 +267,7 @@ def _run_server(
     app.close_plugins()
     reporter.stop()
     # TensorBoard ends with status 0, which supervisors and other programs take for success.
-    return 128 + server.exit_signal if server.exit_signal and options.program == "tbcore" else 0
+    return 128 + server.exit_signal if server.exit_signal and config.program == "tbcore" else 0
 
 
 def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
@@ -316,25 +312,11 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     """
     if options.no_token:
         return None
-    if options.token or listening.is_loopback or options.secret_prefix:
+    if options.token or listening.reach != "network" or options.secret_prefix:
         return options.token
     import secrets
 
     return secrets.token_urlsafe(24)
-
-
-def _write_token(
-    config: Config, options: ServeOptions, listening: Listening, multiplexer: Multiplexer
-) -> str | None:
-    """See `Config.write_token`. Programs that expect TensorBoard expect its address."""
-    has_secret = config.token or config.has_secret_prefix or listening.path is not None
-    is_private = listening.is_loopback and options.program == "tbcore"
-    # Who sees the page in a frame of another page cannot see what a click does.
-    if multiplexer._notes is None or config.embed_in or not (has_secret or is_private):
-        return None
-    import secrets
-
-    return "" if has_secret else secrets.token_urlsafe(24)
 
 
 def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
@@ -345,7 +327,7 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
     `private_file`, whose error is only logged if the token is for notes alone.
     """
     has_new_token = config.token is not None and not options.token
-    if not (has_new_token or config.write_token) or _is_on_terminal(options):
+    if not (has_new_token or config.write_token) or _is_on_terminal(config):
         return None
     try:
         return private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
@@ -356,9 +338,15 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
         return None
 
 
-def _is_on_terminal(options: ServeOptions) -> bool:
+def _out(config: Config) -> TextIO | None:
+    """Where lines about the start are printed."""
+    return sys.stderr if config.program == "tensorboard" else sys.stdout
+
+
+def _is_on_terminal(config: Config) -> bool:
     """Whether only this user sees what is printed about the start."""
-    return options.out is not None and options.out.isatty()
+    out = _out(config)
+    return out is not None and out.isatty()
 
 
 def _url(config: Config, listening: Listening, token: str | None) -> str:
@@ -391,12 +379,14 @@ def _print_banner(
     elif token_file is not None:
         use = "with its token" if config.token else "for changing notes"
         reporter.print_line(f"the address {use} is in {token_file}")
-    if config.has_secret_prefix and not _is_on_terminal(options):
+    if config.has_secret_prefix and not _is_on_terminal(config):
         prefix = prefix.rpartition("/")[0]
         reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")
     if options.port is None and listening.port not in (0, DEFAULT_PORT):  # 0: a unix socket
         reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
-    is_open = not listening.is_loopback or ("*" in config.allowed_hosts and listening.path is None)
+    is_open = listening.reach == "network" or (
+        "*" in config.allowed_hosts and listening.reach != "user"
+    )
     if is_open and config.token is None and not config.has_secret_prefix:
         logger.warning("anyone who can reach this machine can read these logs (--no_token)")
     if not has_plugins:
@@ -405,7 +395,7 @@ def _print_banner(
         reporter.print_line(f"from other machines: {listening.url(f'{prefix}/', token)}")
         listening = listening._replace(host=LOCALHOST)
     name = f"tbcore {__version__}"
-    if options.program == "tensorboard":
+    if config.program == "tensorboard":
         name = f"TensorBoard {TENSORBOARD_VERSION} (served by {name})"
     url = listening.url(f"{prefix}/", token) + ("" if token_file else _fragment(config))
     reporter.print_line(f"{name} at {url} (Press CTRL+C to quit)")

@@ -42,12 +42,9 @@ class Notes(Protocol):
     def change(self, runs: Sequence[str], values: Mapping[str, Any]) -> object:
         """Notes such values about runs. Raises TbcoreError if they cannot be kept."""
 
-    def archived(self, run: str) -> Any:
-        """A pair of the last notes on whether a run is archived: by this user, and by anybody.
-
-        Each is None, or has a `value`, the `time` in microseconds, `by`, which is a name, and
-        `directory`, the inode of the run's directory at that time.
-        """
+    def new_write_token(self, config: Any) -> str:
+        """The secret with which a page may change notes on a server with this `Config`, new at each
+        start; "" if there is none. The address that is printed contains it."""
 
     def serve(
         self,

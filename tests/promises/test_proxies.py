@@ -1,12 +1,17 @@
-"""The proxies in docs/proxies.md work, and behind them P14, P15 and P16 hold."""
+"""The proxies in docs/proxies.md work, and behind them P14, P15, P16 and P28 hold."""
 
 from __future__ import annotations
 
 import base64
 import copy
+import itertools
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,6 +70,8 @@ class Proxied(NamedTuple):
     """The address in a browser, without the slash at the end."""
     framing_port: int
     """With TLS, the port of pages that have the address in a frame, by any name."""
+    data: Path
+    """The data directory of the user who started the server."""
 
 
 def configuration(section: str) -> tuple[str, list[str]]:
@@ -77,7 +84,10 @@ def configuration(section: str) -> tuple[str, list[str]]:
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("logs")
-    write_run(folder, "train", scalars={"loss": [1 / (n + 1) for n in range(20_000)]})
+    old = time.time() - 3 * 86400
+    values = [1 / (n + 1) for n in range(20_000)]
+    path = write_run(folder, "train", scalars={"loss": values}, wall_time=old)
+    os.utime(path, (old, old))
     return folder
 
 
@@ -95,11 +105,12 @@ def proxied(
     (folder / "logs.htpasswd").write_text(f"me:{{PLAIN}}{PASSWORD}\n")
 
     command, [location, *others] = configuration(case.section)
-    variables, _, options = command.partition("tbcore serve --logdir runs ")
-    has_token = "TBCORE_TOKEN" in variables and not case.is_plain
+    given_variables, _, options = command.partition("tbcore serve --logdir runs ")
+    has_token = "TBCORE_TOKEN" in given_variables and not case.is_plain
     given = shlex.split(options.replace("--port 6006", "").replace("/run/tbcore", str(folder)))
     given += ["--allowed_host", HOST] if case.is_plain else []
-    server = start_server(logdir, *given, **({"TBCORE_TOKEN": TOKEN} if has_token else {}))
+    variables = {"TBCORE_TOKEN": TOKEN} if has_token else {}
+    server = start_server(logdir, *given, XDG_DATA_HOME=str(folder / "data"), **variables)
 
     def url(port: int, tls_port: int) -> str:
         return f"http://{HOST}:{port}/logs" if case.is_plain else f"https://{HOST}:{tls_port}/logs"
@@ -138,7 +149,8 @@ def proxied(
     by_nginx = copy.copy(server)
     by_nginx.port = port
     path = "/logs" if "--path_prefix" in given else ""
-    yield Proxied(case, by_nginx, server, path, tuple(login), url(port, tls_port), framing_port)
+    login_lines, address = tuple(login), url(port, tls_port)
+    yield Proxied(case, by_nginx, server, path, login_lines, address, framing_port, folder / "data")
     process.terminate()
     process.wait(10)
 
@@ -237,6 +249,43 @@ def test_p16_frames_of_other_pages_are_rejected_behind_a_proxy(proxied: Proxied,
         response = proxied.server.request("/logs/", *proxied.login, *headers, host=HOST)
         assert response.status == status
         assert response.headers["content-security-policy"].endswith("; frame-ancestors 'self'")
+
+
+# Whose notes these are ---------------------------------------------------------------------------
+
+
+def test_p28_what_visitors_archive_is_not_named_for_deletion(
+    proxied: Proxied, logdir: Path
+) -> None:
+    """Whatever their requests say; what the owner archives by a command is named."""
+    pytest.importorskip("tbcore_notes")
+    own = ["Sec-Fetch-Site: same-origin", f"Origin: https://{HOST}"]
+    local = ["Sec-Fetch-Site: same-origin", "Origin: http://localhost:6006"]
+    statuses = set()
+    for host, headers in itertools.product((HOST, "localhost", "127.0.0.1:6006"), (own, local)):
+        token = ["Content-Type: application/json", "X-Tbcore-Write-Token: guessed"]
+        lines = [*proxied.login, *headers, *token]
+        body = b'{"runs": ["train"], "set": {"archived": true}}'
+        for server, path in ((proxied.server, "/logs"), (proxied.direct, proxied.direct_path)):
+            if proxied.case.is_plain and server is proxied.server and host != HOST:
+                continue  # nginx closes the connection.
+            address = f"{path}/data/notes"
+            response = server.request(address, *lines, method="POST", host=host, body=body)
+            statuses.add(response.status)
+            assert response.status != 200 or not response.json()["owns"]
+    needs_write_token = not (proxied.case.cookie_path or proxied.case.section == "Unix socket")
+    assert statuses == ({403} if needs_write_token else {200} | (statuses - {401}))
+
+    def listed() -> bytes:
+        environment = {**os.environ, "XDG_DATA_HOME": str(proxied.data)}
+        command = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "-0"]
+        return subprocess.run(command, env=environment, capture_output=True, check=False).stdout
+
+    assert listed() == b""
+    for option in ("--archive", "--no_archive"):
+        command = [sys.executable, "-m", "tbcore", "notes", "set", str(logdir), "train", option]
+        subprocess.run(command, env={**os.environ, "XDG_DATA_HOME": str(proxied.data)}, check=True)
+        assert listed().count(b"\0") == (option == "--archive")
 
 
 # In a browser ------------------------------------------------------------------------------------

@@ -85,12 +85,12 @@ def forwarded(
     command = COMMANDS[request.param]
     assert command in re.split("`|\n", PAGE.read_text())
     options = ["--uds", str(tmp_path / "tbcore.sock")] if request.param == "socket" else []
-    server = start_server(logdir, *options)
+    server = start_server(logdir, *options, XDG_DATA_HOME=str(tmp_path / "data"))
     target = server.port if options else f"localhost:{server.port}"
     ssh, option, _, host = command.split()
     config = str(tmp_path / "ssh_config")
     wait_for_port(start_process(ssh, "-F", config, "-N", option, f"{port}:{target}", host), port)
-    server.port = port
+    server.server_port, server.port = server.port, port
     return server
 
 
@@ -105,6 +105,13 @@ def test_the_documented_tunnels_work(forwarded: Any) -> None:
         header = f"Origin: {origin}"
         posted = forwarded.request(path, header, method="POST", host=host, body=body)
         assert posted.status == status
+
+    body = b'{"runs": ["train"], "set": {"archived": true}}'
+    headers = (f"Origin: http://{host}", "Content-Type: application/json")
+    noted = forwarded.request("/data/notes", *headers, method="POST", host=host, body=body)
+    # Through the socket only this user comes, but that is not known of a proxy there.
+    assert noted.status == (200 if isinstance(forwarded.server_port, str) else 403)
+    assert noted.status == 403 or noted.json()["owns"] is False
 
     connection = forwarded.connect()
     connection.socket.sendall(f"GET /data/updates HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())

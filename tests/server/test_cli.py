@@ -380,6 +380,8 @@ VARIABLES = {
     "embed_in": ("https://a.b https://c.d", ("https://a.b", "https://c.d")),
     "token": ("abc", "abc"),
     "no_token": ("true", True),
+    "read_token": ("def", "def"),
+    "notes": ("read", "read"),
     "reload_interval": ("0.5", 0.5),
     "samples_per_plugin": ("images=20,a.b=0", {"images": 20, "a.b": 0}),
     "plugin_values": ("a.b.size=5 c.d=e", {"a.b": {"size": "5"}, "c": {"d": "e"}}),
@@ -595,8 +597,8 @@ def test_under_the_name_of_tensorboard_all_arguments_are_those_of_serve(
 
     seen = served(*arguments)
 
-    assert seen.config == Config(logdir=expected)
-    assert seen.options == ServeOptions(specs=[LogdirSpec(None, expected)], program="tensorboard")
+    assert seen.config == Config(logdir=expected, program="tensorboard")
+    assert seen.options == ServeOptions(specs=[LogdirSpec(None, expected)])
 
 
 def test_messages_have_the_name_under_which_the_program_was_started(

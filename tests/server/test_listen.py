@@ -29,7 +29,7 @@ def test_the_server_listens_on_loopback_by_default(opened: list[Listening]) -> N
     listening = listen(None, 0, bind_all=False)
     opened.append(listening)
 
-    assert listening.is_loopback
+    assert listening.reach == "machine"
     assert listening.url("/") == f"http://localhost:{listening.port}/"
     assert {s.getsockname()[1] for s in listening.sockets} == {listening.port}
     assert {s.getsockname()[0] for s in listening.sockets} <= {"127.0.0.1", "::1"}
@@ -44,7 +44,7 @@ def test_the_server_listens_on_all_addresses(
     listening = listen(host, 0, bind_all=bind_all)
     opened.append(listening)
 
-    assert not listening.is_loopback
+    assert listening.reach == "network"
     assert listening.host == socket.gethostname()
     socket.create_connection(("127.0.0.1", listening.port)).close()
 
@@ -84,7 +84,7 @@ def test_the_server_listens_without_ipv4(
 
     monkeypatch.setattr(socket, "create_server", with_ipv6_only)
     opened.append(listen(None, 0, bind_all=False))
-    assert (asked[-1], len(opened[0].sockets), opened[0].is_loopback) == ("::1", 1, True)
+    assert (asked[-1], len(opened[0].sockets), opened[0].reach) == ("::1", 1, "machine")
     assert opened[0].url("/") == f"http://localhost:{opened[0].port}/"
     with pytest.raises(TbcoreError, match=r"^127.0.0.1 is not an address of this machine; see"):
         listen("127.0.0.1", 0, bind_all=False)

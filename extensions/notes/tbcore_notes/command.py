@@ -73,6 +73,22 @@ def set_(*, selection: LogSelection, **changes: Any) -> int:
     return set_notes(selection, **changes)
 
 
+@notes.command(cls=LogCommand, short_help="Print the event files of archived runs.")
+@selects_runs
+@form_options
+def files(*, selection: LogSelection, **options: Any) -> int:
+    """Print the event files of runs below LOGDIR that you archived, for deletion. Deletes nothing.
+
+    For example: tbcore notes files runs -0 | xargs -0 -r rm --
+
+    What has changed since you archived it is left out, with the reason. The exit status is 1 if
+    there is no file to print.
+    """
+    from tbcore_notes.printing import list_files
+
+    return list_files(selection, **options)
+
+
 @notes.command(cls=Command, short_help="Copy your notes to LOGDIR, for others.")
 @click.argument("logdir", required=False, type=click.Path())
 def share(*, logdir: str | None) -> int:

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from tbcore import Multiplexer
 from tbcore.engine import Config, LogdirSpec, OptionError, is_uri
 from tbcore_notes.defaults import Defaults
+from tbcore_notes.deletion import Archived
 from tbcore_notes.records import Record, Value
 from tbcore_notes.store import NO_LABELS, LabelChange, RunRecords, Store, value_of
 
@@ -70,17 +72,17 @@ class RunNotes:
         self._changed: Callable[[], object] = lambda: None
         self.idle_seconds: Callable[[], float] = lambda: 0.0
         """For how long nobody has asked the server for data, if one serves the notes."""
+        self.fault: str | None = None
+        """Why notes could not be written when the server was started; None if they could."""
         self._served: Multiplexer | None = None
         """The runs of the server, if one serves the notes."""
         self._tabs: Callable[[], Collection[str] | None] = lambda: None
         """The names of its tabs, once all logs are read; None before that."""
+        self._tasks: deque[Callable[[], object]] = deque()
+        """Files to list; `_has_worker` is whether a thread does that."""
+        self._tasks_lock, self._has_worker = threading.Lock(), False
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
-
-    @property
-    def logdirs(self) -> list[tuple[str, str]]:
-        """The log directories: what the names of their runs begin with, and the path or URI."""
-        return [(prefix, store.logdir) for prefix, store in self._stores]
 
     @property
     def generation(self) -> int:
@@ -125,12 +127,13 @@ class RunNotes:
         """The values of the fields that were noted about a run."""
         return {field: record.value for field, record in self.records(run).items()}
 
-    def archived(self, run: str) -> tuple[Record | None, Record | None]:
-        """Two records of whether a run is archived: this user's own last one, and the last one."""
+    def archived(self, run: str) -> Archived:
+        """What is known about whether a run is archived, and by whom."""
         store, name = self._place_of(run)
         if store is None:
-            return None, None
-        return store.archived.get(name), store.archived_last.get(name)
+            return Archived(None, None, None)
+        own, last = store.archived.get(name), store.archived_last.get(name)
+        return Archived(own, last, store.inventories.get(name))
 
     def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, also if it is gone, its records by field, and the generation in
@@ -151,9 +154,9 @@ class RunNotes:
     ) -> None:
         """Notes values of fields about runs. They are on the disk when this returns.
 
-        `is_own` is whether this user does it, and nobody through a server for other machines.
-        `labels` changes the labels that each run has. Raises BadRequestError for a value that is
-        not valid, and NotesError if it cannot be kept.
+        `is_own` is whether this user does it: see `access.py`. `labels` changes the labels that
+        each run has. Raises BadRequestError for a value that is not valid, and NotesError if it
+        cannot be kept. A server lists the files of archived runs later, in a thread.
         """
         by_store: dict[int, list[str]] = {}
         places = [self._place_of(run) for run in runs]
@@ -163,7 +166,13 @@ class RunNotes:
             by_store.setdefault(id(store), []).append(name)
         before = self.generation
         for _, store in self._stores:
-            store.change(by_store.get(id(store), ()), values, is_own=is_own, labels=labels)
+            names = by_store.get(id(store), ())
+            store.change(names, values, is_own=is_own, labels=labels)
+            if is_own and names and values.get("archived"):
+                if self._served is None:
+                    store.take_inventories(names)
+                else:
+                    self._list_later(partial(store.take_inventories, names, at=time.time()))
         if self.generation != before:
             self._changed()
 
@@ -190,6 +199,15 @@ class RunNotes:
     def description(self, tag: str) -> str:
         """See `tbcore.store.notes.Notes`."""
         return self._defaults.description(tag) if self._defaults else ""
+
+    def new_write_token(self, config: Config) -> str:
+        """See `tbcore.store.notes.Notes`."""
+        from tbcore_notes.access import new_write_token
+
+        self.fault = next(filter(None, (store.fault() for store in self._every)), None)
+        if self.fault and config.notes == "write":
+            logger.warning("notes: %s; the page shows notes, and cannot change them", self.fault)
+        return "" if self.fault else new_write_token(config)
 
     def share(self) -> list[tuple[str, int, int]]:
         """Copies this user's notes and views to the log directories; see `Store.share`."""
@@ -239,6 +257,27 @@ class RunNotes:
         }
 
     # -- private -------------------------------------------------------------------------------
+
+    def _list_later(self, task: Callable[[], object]) -> None:
+        """Lists files of archived runs in a thread, one task after the other."""
+
+        def work() -> None:
+            while True:
+                with self._tasks_lock:
+                    if not self._tasks:
+                        self._has_worker = False
+                        return
+                    task = self._tasks.popleft()
+                try:
+                    task()
+                except Exception as error:
+                    logger.warning("files of archived runs cannot be listed: %s", error)
+
+        with self._tasks_lock:
+            self._tasks.append(task)
+            if not self._has_worker:
+                self._has_worker = True
+                threading.Thread(target=work, name="tbcore-notes-files", daemon=True).start()
 
     def _read_once(self) -> None:
         if not self.is_read:

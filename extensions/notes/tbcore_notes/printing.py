@@ -17,8 +17,10 @@ from tbcore.engine import LogdirSpec, did_you_mean, is_uri, one_line, plural, wa
 from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.logs import matching
-from tbcore_logs.printing.access import LogSelection, opened
+from tbcore_logs.printing.access import LogSelection, opened, read
 from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
+from tbcore_logs.reading import LazyReader
+from tbcore_notes.deletion import archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
 from tbcore_notes.store import LabelChange
@@ -35,6 +37,14 @@ _COLUMNS = (
     PrintedColumn("time", "age", short_age),
     PrintedColumn("by"),
 )
+
+_COLUMNS_OF_FILES = (
+    PrintedColumn("file", is_name=True),
+    PrintedColumn("bytes"),
+    PrintedColumn("run"),
+)
+_MAX_NAMES = 20
+"""Maximum number of runs that a line about files left out names."""
 
 
 def list_notes(selection: LogSelection, *, form: Form | None) -> int:
@@ -133,6 +143,36 @@ def _notes_of(logs: Logs) -> RunNotes:
     notes = cast(RunNotes, logs.notes)
     click.get_current_context().ensure_object(list).append(notes)
     return notes
+
+
+def list_files(selection: LogSelection, *, form: Form | None) -> int:
+    """Prints the event files of archived runs; returns the exit status."""
+    logs, names = selection.opened()
+    reader = logs._reader
+    logdir = reader.specs[0].path if reader.specs else None
+    if not isinstance(reader, LazyReader) or logdir is None or is_uri(logdir):
+        line = "only files in a log directory on this machine can be named"
+        raise click.UsageError(line, click.get_current_context())
+    notes = _notes_of(logs)
+    names = [name for name in names if notes.archived(name).last]
+    snapshots = reader.snapshots([run.name for run in read(logs, names)]) if names else {}
+    runs = {
+        name: (reader.files(name), snapshot.view.last_event_time)
+        for name, snapshot in snapshots.items()
+    }
+    rows, left_out = archived_files(logdir, runs, notes.archived)
+    for reason, left in left_out.items():
+        shown = ", ".join(left[:_MAX_NAMES]) + (", ..." if len(left) > _MAX_NAMES else "")
+        warn(one_line(f"files of {plural(len(left), 'run')} are left out ({reason}): {shown}"))
+    if not rows:
+        raise click.ClickException("no run that was archived has files to name")
+    if form is None and is_terminal():
+        # The look before deleting: a whole path each, which ends its line.
+        columns = [PrintedColumn("bytes"), PrintedColumn("run"), PrintedColumn("file")]
+        print_table(columns, [(size, run, path) for path, size, run in rows], is_whole=True)
+    else:
+        print_table(_COLUMNS_OF_FILES, rows, form)
+    return 0
 
 
 def share_notes(logdir: str) -> int:

@@ -5,7 +5,7 @@ their lines in a file.
     {"t":1795300000000001,"by":"alice@laptop","view":"seeds","set":{"address":"#scalars&group=seeds"}}
 
 A line may set several fields, each of which is a record. `t` is in microseconds since the epoch.
-One that archives a run may have `dir`, the inode of the run's directory.
+A line of its own has the inventory of a run that was archived: see `inventory.py`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import orjson
 
 from tbcore import BadRequestError
 from tbcore.engine import size
+from tbcore_notes.inventory import Inventory, checked_inventory
 
-Value = bool | str | list[str]
+Value = bool | str | list[str] | Inventory
 
 MAX_NOTE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
@@ -40,6 +41,9 @@ FIELDS: Mapping[str, Value] = {
     "starred": False, "archived": False, "display_name": "", "labels": [], "note": "", "color": "",
 }  # fmt: skip
 """Maps each field to the value that it has without a note."""
+
+INVENTORY = "inventory"
+"""The field whose value is an Inventory. Only the program sets it."""
 
 ADDRESS = "address"
 """The field of a view: the fragment of the page's address, or "" if the view was taken away."""
@@ -67,8 +71,6 @@ class Record(NamedTuple):
     """Of the run; of the view if the field is ADDRESS."""
     field: str
     value: Value
-    directory: int = 0
-    """The inode of the run's directory when the run was archived; 0 if it is not known."""
 
 
 def checked(field: str, value: Any) -> Value:
@@ -155,13 +157,16 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def line_of(
-    time: int, by: str, name: str, values: Mapping[str, Value], directory: int = 0
-) -> bytes:
+def line_of(time: int, by: str, name: str, values: Mapping[str, Value]) -> bytes:
     """The line of a file, with its end. The values are checked."""
     what = "view" if ADDRESS in values else "run"
-    found = {"t": time, "by": by, what: name, "set": values}
-    return orjson.dumps({**found, "dir": directory} if directory else found) + b"\n"
+    return orjson.dumps({"t": time, "by": by, what: name, "set": values}, default=_plain) + b"\n"
+
+
+def _plain(value: object) -> object:
+    """An inventory as an object of JSON."""
+    assert isinstance(value, Inventory)
+    return value._asdict()
 
 
 def lines_of(records: Iterable[Record]) -> bytes:
@@ -188,10 +193,10 @@ def records_of(line: bytes, *, is_own: bool, latest: int) -> Iterator[Record]:
     run = found["run"]
     if not (isinstance(run, str) and 0 < len(run) <= MAX_RUN_CHARACTERS and _is_text(run)):
         raise ValueError("run")
-    directory = found.get("dir", 0)
-    if type(directory) is not int:
-        raise ValueError("dir")
     for field, value in values.items():
+        if field == INVENTORY:
+            yield Record(time, by, is_own, b"", run, field, checked_inventory(value))
+            continue
         if checked(field, value) != value:
             raise ValueError(field)
-        yield Record(time, by, is_own, orjson.dumps(value), run, field, value, directory)
+        yield Record(time, by, is_own, orjson.dumps(value), run, field, value)

@@ -1,8 +1,8 @@
 """Store: the notes and views of one log directory, merged from the files of three directories.
 
-    $XDG_DATA_HOME/tbcore/notes/ID/own       by this user: by commands, programs and servers that
-                                             only this machine can reach
-    $XDG_DATA_HOME/tbcore/notes/ID/server    by anybody, through other servers of this user
+    $XDG_DATA_HOME/tbcore/notes/ID/own       by this user: by commands, programs, and through
+                                             servers as access.py says
+    $XDG_DATA_HOME/tbcore/notes/ID/server    by anybody, through servers of this user
     LOGDIR/.tbcore/notes                     copies that users have shared
 
 ID is a hash of the path of the log directory. Nothing is written below the log directory but by
@@ -24,9 +24,11 @@ from typing import Any, NamedTuple
 from tbcore import TbcoreError
 from tbcore.engine import is_uri, one_line, user_directory
 from tbcore_notes.files import ChangedFilesError, Directory, author
+from tbcore_notes.inventory import Inventory, inventory_of
 from tbcore_notes.records import (
     ADDRESS,
     FIELDS,
+    INVENTORY,
     MAX_TIME,
     Record,
     Value,
@@ -41,6 +43,8 @@ MAX_RUNS = 200_000
 """Maximum number of runs with notes; of others in files, the notes are left out."""
 MAX_VIEWS = 1000
 """Maximum number of named views; of others in files, those that come later are left out."""
+_RUNS_OF_ADDITION = 1000
+"""Number of runs whose inventories are written together."""
 _MAX_AHEAD_SECONDS = 86400
 """Records of others with a time further in the future are left out: their clocks are wrong, and
 nothing that is noted today could replace them."""
@@ -98,6 +102,8 @@ class Store:
         """Maps runs to the last of this user's own records about whether they are archived."""
         self.archived_last: dict[str, Record] = {}
         """Maps runs to the last of all records about that, which need not be the one in `runs`."""
+        self.inventories: dict[str, Inventory] = {}
+        """Maps runs that this user has archived to the last inventory of their files."""
         self._decided: set[str] = set()
         """The runs whose record about that in `runs` is no copy of somebody else's."""
         self.generations: dict[str, int] = {}
@@ -112,7 +118,7 @@ class Store:
                 changed, has_other_views = self._read()
             except ChangedFilesError:
                 before, self.runs, self.archived = self.runs, {}, {}
-                self.archived_last, self._decided = {}, set()
+                self.archived_last, self._decided, self.inventories = {}, set(), {}
                 views, self.views = self.views, {}
                 for directory in self._directories:
                     directory.forget()
@@ -203,15 +209,27 @@ class Store:
             is_bound = "archived" not in values or name in self._decided
             times = [record.time + 1 for record in replaced if is_bound]
             now = max(time.time_ns() // 1000, *times, 0)
-            folder = self._inode(name) if values.get("archived") else 0
-            lines.append(line_of(now, by, name, values, folder))
+            lines.append(line_of(now, by, name, values))
+        what = "view" if any(ADDRESS in values for _, values, _ in new) else "note"
+        self._add_lines(directory, lines, what)
+
+    def _add_lines(self, directory: Directory, lines: Iterable[bytes], what: str) -> None:
+        """Adds lines, and reads them. Raises NotesError, which names `what` they are."""
         try:
             directory.add(b"".join(lines))
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or directory.path}"
-            what = "view" if any(ADDRESS in values for _, values, _ in new) else "note"
             raise NotesError(one_line(f"the {what} cannot be kept: {reason}")) from None
         self.refresh()
+
+    def fault(self) -> str | None:
+        """Why nothing can be written to the data directory, or None. Nothing is written here."""
+        folder = self._own.path
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return one_line(f"notes cannot be kept in {self._own.path}: {folder} cannot be written to")
 
     def share(self) -> tuple[str, int, int]:
         """Copies this user's own notes and views to the log directory, where others find them.
@@ -249,12 +267,25 @@ class Store:
         # What was undone is copied, too, but is no note.
         return path, len({r.name for r in own if r.value}), sum(1 for v in views if v.value)
 
-    def _inode(self, run: str) -> int:
-        """The inode of a run's directory; 0 if there is none."""
-        try:
-            return os.stat(os.path.join(self.logdir, run), follow_symlinks=False).st_ino
-        except (OSError, ValueError):
-            return 0
+    def take_inventories(self, runs: Iterable[str], *, at: float | None = None) -> None:
+        """Keeps the inventories of the files of those runs that this user has archived.
+
+        `at` is as in `inventory_of`. Raises NotesError if they cannot be kept.
+        """
+        if is_uri(self.logdir):
+            return
+        runs = list(runs)
+        for start in range(0, len(runs), _RUNS_OF_ADDITION):
+            lines = []
+            for run in runs[start : start + _RUNS_OF_ADDITION]:
+                record = self.archived.get(run)
+                if record is not None and record.value:
+                    folder = os.path.join(self.logdir, run)
+                    if (inventory := inventory_of(folder, record.time, at=at)) is not None:
+                        lines.append(line_of(record.time, record.by, run, {INVENTORY: inventory}))
+            if lines:
+                with self._lock:
+                    self._add_lines(self._own, lines, "list of files")
 
     def _read(self) -> tuple[set[str], bool]:
         """Adds the new records; returns the runs whose notes have changed, and if views have."""
@@ -271,6 +302,11 @@ class Store:
                     elif known is None or known < record:
                         self.views[record.name] = record
                         has_other_views = True
+                    continue
+                if isinstance(record.value, Inventory):
+                    last = self.inventories.get(record.name)
+                    if directory is self._own and (last is None or last.of <= record.value.of):
+                        self.inventories[record.name] = record.value
                     continue
                 is_new = record.name not in self.runs
                 if is_new and len(self.runs) >= MAX_RUNS and not record.is_own:

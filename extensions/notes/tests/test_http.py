@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import piped
 
 from tbcore.engine import LogdirSpec, Server
-from tbcore_notes.http import TOKEN_HEADER
+from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
-from tbcore_notes.records import line_of
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
 TOKEN = "a-write-token"
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
+OWN = {**SAME, TOKEN_HEADER: TOKEN}
 
 
 @pytest.fixture
@@ -32,17 +28,16 @@ def logdir(tmp_path: Path) -> Path:
 
 def served(logdir: Path, **config: Any) -> TbcoreClient:
     """A client of a server with notes."""
-    host = config.pop("host", None)
-    server = Server(logdir, plugins=[], port=6006, **{"write_token": "", **config})
-    if host is not None:
-        object.__setattr__(server.config, "host", host)
+    server = Server(logdir, plugins=[], port=6006, **{"write_token": TOKEN, **config})
     server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)
 
 
 def change(client: TbcoreClient, headers: Any = SAME, runs: Any = ("a",), **values: Any) -> Any:
+    """The response to a change with the write token, unless the headers have another one or ""."""
     body = {"runs": list(runs), "set": values or {"starred": True}}
+    headers = {name: text for name, text in ({TOKEN_HEADER: TOKEN} | headers).items() if text}
     return client.post("data/notes", json=body, headers=headers)
 
 
@@ -54,7 +49,7 @@ def test_a_change_is_in_the_answer_and_in_later_ones(logdir: Path) -> None:
     client = served(logdir)
     first = client.get("data/notes").json()
     assert (first["runs"], first["is_delta"], first["problems"]) == ({}, False, [])
-    assert (first["read_only"], first["needs_token"]) == (None, False)
+    assert (first["read_only"], first["needs_token"]) == (None, True)
     answer = change(client, runs=["a", "b/c"], starred=True, labels=["paper"]).json()
     assert answer["runs"].keys() == {"a", "b/c"}
     starred = answer["runs"]["a"]["starred"]
@@ -75,7 +70,7 @@ def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:
     change(client, labels=["old", "both"])
 
     def labels(**body: Any) -> Any:
-        answer = client.post("data/notes", json={"runs": ["a", "b/c"], **body}, headers=SAME)
+        answer = client.post("data/notes", json={"runs": ["a", "b/c"], **body}, headers=OWN)
         assert answer.status_code == 200, answer.text
         return [answer.json()["runs"][run]["labels"]["value"] for run in ("a", "b/c")]
 
@@ -84,90 +79,9 @@ def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:
     assert changed == [["old", "new", "last"], ["new", "last"]]
     assert client.get("data/notes").json()["runs"]["b/c"]["starred"]["value"] is True
     refused = {"runs": ["a", "b/c"], "add_labels": ["good", "two words"]}
-    response = client.post("data/notes", json=refused, headers=SAME)
+    response = client.post("data/notes", json=refused, headers=OWN)
     assert response.status_code == 400
     assert labels(remove_labels=["x"]) == [["old", "new", "last"], ["new", "last"]]
-
-
-def test_the_answer_counts_the_files_that_a_command_names(logdir: Path) -> None:
-    """Those of `tbcore ls --files`, with the reasons for runs that are left out, and no names."""
-    old = time.time() - 3 * 86400
-    paths = {}
-    for run in ("old", "two words", "taken"):
-        paths[run] = write_run(logdir, run, scalars={"loss": [1.0]}, wall_time=old)
-        os.utime(paths[run], (old, old))
-    client = served(logdir)
-
-    def files() -> Any:
-        [answer] = client.get("data/notes", params={"files": "true"}).json()["files"]
-        return answer
-
-    assert files() == {
-        "logdir": str(logdir), "is_remote": False, "num_runs": 0, "num_files": 0, "num_bytes": 0,
-        "left_out": [],
-    }  # fmt: skip
-    change(client, runs=["old", "two words", "a"], archived=True)
-    shared = logdir / ".tbcore" / "notes"
-    shared.mkdir(parents=True)
-    line = line_of(time.time_ns() // 1000, "bob@far", "taken", {"archived": True})
-    (shared / "bob.jsonl").write_bytes(line)
-    found = files()
-    named = [paths["old"], paths["two words"]]
-    assert (found["num_runs"], found["num_files"]) == (2, 2)
-    assert found["num_bytes"] == sum(path.stat().st_size for path in named)
-    assert {(each["reason"], each["num_runs"]) for each in found["left_out"]} == {
-        ("a file was changed in the last 24 hours", 1),
-        ("archived by bob@far, not by you", 1),
-    }
-    listed = piped("ls", logdir, "--where", "is:archived", "--files", "-0").stdout.split("\0")
-    assert sorted(listed[:-1]) == sorted(map(str, named))
-    assert all(path.exists() for path in paths.values())
-
-
-def test_the_command_is_the_one_that_a_shell_can_run(
-    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By its name only if that is this tbcore; other machines are not told its path."""
-
-    def command(**config: Any) -> list[str]:
-        client = served(logdir, **config)
-        found: list[str] = client.get("data/notes", params={"files": "true"}).json()["command"]
-        return found
-
-    for folder in ("own bin", "other"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "tbcore").write_text("#!/bin/sh\n")
-        (tmp_path / folder / "tbcore").chmod(0o755)
-    script, python = tmp_path / "own bin" / "tbcore", tmp_path / "own bin" / "python"
-    (tmp_path / "link").mkdir()
-    (tmp_path / "link" / "tbcore").symlink_to(script)
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "pytest")])
-    monkeypatch.setattr(sys, "executable", str(python))
-    for folder, words in (("link", ["tbcore"]), ("other", [str(script)]), ("none", [str(script)])):
-        monkeypatch.setenv("PATH", str(tmp_path / folder))
-        assert command() == words
-    assert command(allowed_hosts=("example.org",)) == ["tbcore"]
-    script.unlink()
-    assert command() == [str(python), "-m", "tbcore"]
-
-
-def test_each_of_several_log_directories_has_its_counts(logdir: Path, tmp_path: Path) -> None:
-    """As `tbcore ls` finds with each of them; nothing is counted in a remote one."""
-    old = time.time() - 3 * 86400
-    path = write_run(tmp_path / "second", "x", scalars={"loss": [1.0]}, wall_time=old)
-    os.utime(path, (old, old))
-    specs = [LogdirSpec("one", str(logdir)), LogdirSpec("two", str(tmp_path / "second"))]
-    notes = RunNotes([*specs, LogdirSpec("far", "s3://bucket/x")])
-    spec = f"one:{logdir},two:{tmp_path / 'second'}"
-    server = Server("", logdir_spec=spec, plugins=[], write_token="")
-    server.multiplexer._notes = notes
-    server.load_once()
-    notes.change(["two/x"], {"archived": True})
-    answers = TbcoreClient(server).get("data/notes", params={"files": "true"}).json()["files"]
-    assert [each.get("num_files") for each in answers] == [0, 1, None]
-    assert [each["is_remote"] for each in answers] == [False, False, True]
-    listed = piped("ls", tmp_path / "second", "--files", "-0").stdout
-    assert listed == f"{path}\0"
 
 
 def test_the_stream_has_the_generation(logdir: Path) -> None:
@@ -209,7 +123,7 @@ def test_a_change_that_is_not_valid_is_refused_in_a_line(
     logdir: Path, body: Any, line: str
 ) -> None:
     client = served(logdir)
-    response = client.post("data/notes", json=body, headers=SAME)
+    response = client.post("data/notes", json=body, headers=OWN)
     assert response.status_code == 400
     assert response.text.startswith(line)
     assert client.get("data/notes").json()["runs"] == {}
@@ -290,16 +204,15 @@ def test_only_pages_of_this_origin_change_notes(
         ({TOKEN_HEADER: TOKEN}, 200),
         ({TOKEN_HEADER: "wrong"}, 403),
         ({TOKEN_HEADER: ""}, 403),
-        ({}, 403),
-        ({"authorization": f"Bearer {TOKEN}"}, 403),
-        ({"cookie": f"write={TOKEN}"}, 403),
+        ({TOKEN_HEADER: "", "authorization": f"Bearer {TOKEN}"}, 403),
+        ({TOKEN_HEADER: "", "cookie": f"write={TOKEN}"}, 403),
     ],
 )
 def test_another_user_of_the_machine_needs_the_write_token(
     logdir: Path, headers: dict[str, str], status: int
 ) -> None:
     """A page without it reads notes, and its line says how to change them."""
-    client = served(logdir, write_token=TOKEN)
+    client = served(logdir)
     response = change(client, SAME | headers)
     assert response.status_code == status
     if status == 403:
@@ -315,8 +228,10 @@ def test_another_user_of_the_machine_needs_the_write_token(
     [
         ({"embed_in": ("https://wiki.example",)}, "pages of other origins may show this server"),
         ({"embed_in": ("http://localhost:*",)}, "pages of other origins may show this server"),
-        ({"embed_in": ("http://127.0.0.1:*",), "write_token": TOKEN}, "pages of other origins"),
-        ({"write_token": None}, "this server takes no notes, since it has no token"),
+        ({"reach": "network"}, "this server takes no notes, since it has no token"),
+        ({"program": "tensorboard"}, "this server takes no notes, since it has no token"),
+        ({"notes": "read"}, "this server was started to show notes, and not to change them"),
+        ({"notes": "read", "token": None}, "this server was started to show notes"),
     ],
 )
 def test_a_server_that_takes_no_notes(logdir: Path, config: Any, line: str) -> None:
@@ -331,7 +246,7 @@ def test_a_server_that_takes_no_notes(logdir: Path, config: Any, line: str) -> N
 
 def test_a_token_and_a_secret_path_are_checked_before(logdir: Path) -> None:
     """A request without them does not reach the notes, neither to read nor to write."""
-    client = served(logdir, token="secret")
+    client = served(logdir, token="secret", write_token="")
     assert client.get("data/notes").status_code == 401
     assert change(client).status_code == 401
     with_token = SAME | {"authorization": "Bearer secret"}
@@ -339,32 +254,6 @@ def test_a_token_and_a_secret_path_are_checked_before(logdir: Path) -> None:
     hidden = served(logdir, path_prefix="/" + "s" * 32, has_secret_prefix=True)
     assert change(hidden).status_code == 200
     assert hidden.post("http://localhost:6006/data/notes", json={}).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("config", "is_own"),
-    [
-        ({"host": "localhost"}, True),
-        ({"host": "127.0.0.1"}, True),
-        ({"host": "[::1]"}, True),
-        ({"host": "node17"}, False),
-        ({"host": "localhost", "allowed_hosts": ("logs.example.com",)}, False),
-        ({"host": "localhost", "allowed_hosts": ("*",)}, False),
-        ({"host": "localhost", "allowed_hosts": ("*",), "token": None}, True),
-    ],
-)
-def test_what_other_machines_wrote_is_not_this_users_own(
-    logdir: Path, config: dict[str, Any], is_own: bool
-) -> None:
-    """Only own notes decide which files a command names. A name of `--allowed_host` is that of a
-    proxy; with a socket, `*` is for a notebook server."""
-    client = served(logdir, **{"token": "secret", **config})
-    headers = SAME | {"authorization": "Bearer secret"}
-    answer = change(client, headers, archived=True).json()
-    assert answer["runs"]["a"]["archived"]["is_own"] is is_own
-    assert answer["runs"]["a"]["archived"]["by"].endswith("(server)") is not is_own
-    own, last = RunNotes([LogdirSpec(None, str(logdir))]).archived("a")
-    assert (own is not None, last is not None) == (is_own, True)
 
 
 def test_nothing_below_the_log_directory_changes(logdir: Path) -> None:

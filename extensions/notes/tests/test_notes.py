@@ -107,12 +107,9 @@ def test_without_the_extension_terms_are_errors(logdir: Path, query: str) -> Non
         assert (result.returncode, result.stderr.count("pip")) == (1, 0)
 
 
-def test_without_the_extension_its_command_and_option_are_missing(logdir: Path) -> None:
+def test_without_the_extension_its_command_is_missing(logdir: Path) -> None:
     result = without_notes("notes", "list", logdir)
     assert (result.returncode, NEEDS in result.stderr) == (2, True)
-    result = without_notes("ls", logdir, "--files")
-    assert (result.returncode, "no such option '--files'" in result.stderr) == (2, True)
-    assert "--files" not in without_notes("ls", "--help").stdout
 
 
 # -- commands --------------------------------------------------------------------------------------
@@ -263,7 +260,7 @@ def test_generations_of_several_directories_rise(logdir: Path, tmp_path: Path) -
         ("ls", "--where", "is:starred"),
         ("ls", "--where", "-is:starred"),
         ("export", "--where", "-#paper", "-o", "-"),
-        ("ls", "--files"),
+        ("notes", "files"),
     ],
 )
 def test_what_notes_could_not_be_read_is_status_3(

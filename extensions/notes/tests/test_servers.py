@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 
-from tbcore_notes.http import TOKEN_HEADER
+from tbcore_notes.access import TOKEN_HEADER
 from tbcore_testing import write_run
 
 
@@ -44,7 +45,7 @@ class Served:
         self.process = process
         self._log = log
         until(lambda: "Press CTRL+C" in self.output)
-        address = re.search(r" at (http://\S+:(\d+))/\S* \(Press", self.output)
+        address = re.search(r" at (http://[^/\s]+:\d+)/\S* \(Press", self.output)
         self.url = address[1] if address else ""
 
     @property
@@ -76,9 +77,12 @@ class Served:
         except urllib.error.HTTPError as error:
             return error.code
 
-    def notes(self) -> Any:
+    def answer(self) -> Any:
         with urllib.request.urlopen(f"{self.url}/data/notes", timeout=WAIT_SECONDS) as response:
-            return json.load(response)["runs"].get("a", {})
+            return json.load(response)
+
+    def notes(self) -> Any:
+        return self.answer()["runs"].get("a", {})
 
 
 @pytest.fixture
@@ -172,6 +176,96 @@ def test_a_server_for_other_machines_takes_notes_with_its_token_alone(
     assert server.notes()["starred"]["is_own"] is False
 
 
+def test_a_server_whose_data_directory_cannot_be_written_says_so(
+    start: Callable[..., Served], tmp_path: Path
+) -> None:
+    """As in a container with a root that is read-only: at the start, and in the page, which offers
+    no stars that would fail. Nothing is made there to find out."""
+    (tmp_path / "file").touch()
+    home = tmp_path / "file" / "data"
+    server = start("--port", "0", XDG_DATA_HOME=str(home))
+    reason = f"notes cannot be kept in {home}/tbcore/notes/"
+    assert server.output.count(reason) == 1
+    assert "the address for changing notes" not in server.output
+    answer = server.answer()
+    assert answer["read_only"] == answer["refusal"]
+    assert answer["read_only"].startswith(reason)
+    assert server.change({"starred": True}) == 403
+
+
+def test_notes_are_turned_off_and_shown_only(
+    start: Callable[..., Served], logdir: Path, environment: dict[str, str]
+) -> None:
+    line = [sys.executable, "-m", "tbcore", "notes", "set", str(logdir), "a", "--star"]
+    subprocess.run(line, env=environment, check=True)
+    server = start("--port", "0", "--notes", "read")
+    assert "the address for changing notes" not in server.output
+    assert server.notes()["starred"]["value"] is True
+    assert "(--notes read)" in server.answer()["read_only"]
+    assert server.change({"starred": False}) == 403
+    server = start("--port", "0", TBCORE_NOTES="off")
+    assert server.change({"starred": False}) == 404
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        server.answer()
+
+
+def test_the_token_for_reading_needs_another_one(logdir: Path, environment: dict[str, str]) -> None:
+    line = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), "--port", "0"]
+    for token in ({}, {"TBCORE_TOKEN": "same"}):
+        variables = {**environment, **token, "TBCORE_READ_TOKEN": "same"}
+        result = subprocess.run(line, env=variables, capture_output=True, text=True, check=False)
+        assert result.returncode == 2
+        line_of_error = "TBCORE_READ_TOKEN needs another token beside it; set TBCORE_TOKEN to one"
+        assert line_of_error in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+DOCUMENTED: dict[str, tuple[str, ...]] = {
+    "a container": ("--host", "0.0.0.0"),
+    "a container behind a proxy": ("--host", "0.0.0.0", "--no_token", "--allowed_host", "*"),
+    "a tab of a hub": ("--uds", "SOCKET", "--allowed_host", "*", "--no_token"),
+    "a service of a user": ("--uds", "SOCKET", "--exit_when_idle", "8h"),
+    "a node of a portal": ("--host", "0.0.0.0", "--path_prefix", "/node/x/1"),
+}
+"""Ways to start a server for others, of docs/containers.md, notebooks.md, operations.md and
+proxies.md, which is tried with each nginx in `tests/promises/test_proxies.py`."""
+
+
+@pytest.mark.parametrize("options", DOCUMENTED.values(), ids=DOCUMENTED)
+def test_p28_what_visitors_archive_is_not_named_for_deletion(
+    start: Callable[..., Served], logdir: Path, environment: dict[str, str], tmp_path: Path,
+    options: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Anyone who is let in, with requests like those of the owner's own browser."""
+    old = time.time() - 3 * 86400
+    path = write_run(logdir, "a", scalars={"loss": [1.0]}, wall_time=old)
+    os.utime(path, (old, old))
+    place = str(tmp_path / "socket") if "--uds" in options else "--port"
+    given = [place if option == "SOCKET" else option for option in options]
+    given += [] if "--uds" in options else ["--port", "0"]
+    server = start(*given, **({} if "--no_token" in options else {"TBCORE_TOKEN": "secret"}))
+    prefix = "/node/x/1" if "--path_prefix" in options else ""
+    connection: http.client.HTTPConnection = http.client.HTTPConnection(
+        "localhost", int(server.url.rpartition(":")[2] or 0) if "--uds" not in options else None
+    )
+    if "--uds" in options:
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(place)
+    body = json.dumps({"runs": ["a"], "set": {"archived": True}})
+    headers = {
+        "host": "localhost", "authorization": "Bearer secret", "content-type": "application/json",
+        "origin": "http://localhost", "sec-fetch-site": "same-origin", TOKEN_HEADER: "guessed",
+    }  # fmt: skip
+    connection.request("POST", f"{prefix}/data/notes", body, headers)
+    response = connection.getresponse()
+    assert response.status == (403 if options[-1] == "*" else 200), response.read()
+    assert response.status == 403 or json.load(response)["owns"] is False
+    connection.close()
+    line = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "-0"]
+    listed = subprocess.run(line, env=environment, capture_output=True, check=False)
+    assert (listed.returncode, listed.stdout) == (1, b""), listed.stderr
+
+
 def test_a_server_that_may_be_framed_takes_none(
     start: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -197,7 +291,7 @@ def test_a_server_that_may_be_framed_takes_none(
 def test_a_unix_socket_needs_no_token(
     logdir: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """No other user can open it."""
+    """No other user can open it. But who is behind a proxy there is not known."""
     path = tmp_path / "s"
     command = [sys.executable, "-m", "tbcore", str(logdir), "--uds", str(path)]
     with (tmp_path / "log").open("wb") as log:
@@ -214,7 +308,7 @@ def test_a_unix_socket_needs_no_token(
             )
             answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
         assert answer.startswith(b"HTTP/1.1 200")
-        assert b'"is_own":true' in answer
+        assert b'"is_own":false' in answer
     finally:
         server.terminate()
         server.wait(WAIT_SECONDS)

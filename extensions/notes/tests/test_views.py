@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec, Server
 from tbcore_notes import records, store
-from tbcore_notes.http import TOKEN_HEADER
+from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.store import NotesError, Store
 from tbcore_testing import write_run
@@ -45,10 +45,7 @@ def addresses(found: Store) -> dict[str, Any]:
 
 def served(logdir: Path, **config: Any) -> TbcoreClient:
     """A client of a server that keeps views."""
-    host = config.pop("host", None)
-    server = Server(logdir, plugins=[], port=6006, **{"write_token": "", **config})
-    if host is not None:
-        object.__setattr__(server.config, "host", host)
+    server = Server(logdir, plugins=[], port=6006, **{"write_token": TOKEN, **config})
     server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)
@@ -57,6 +54,7 @@ def served(logdir: Path, **config: Any) -> TbcoreClient:
 def save(
     client: TbcoreClient, headers: Any = SAME, name: Any = "best", address: Any = ADDRESS
 ) -> Any:
+    headers = {header: text for header, text in ({TOKEN_HEADER: TOKEN} | headers).items() if text}
     return client.post("data/views", json={"name": name, "address": address}, headers=headers)
 
 
@@ -217,7 +215,7 @@ def test_properties_of_strangers_files(
 
 def test_a_saved_view_is_in_the_list_and_found_by_its_name(logdir: Path) -> None:
     client = served(logdir)
-    empty = {"read_only": None, "needs_token": False, "has_defaults": False, "problems": []}
+    empty = {"read_only": None, "needs_token": True, "has_defaults": False, "problems": []}
     assert client.get("data/views").json() == {**empty, "views": []}
     before = client.get("data/status").json()["notes_generation"]
     [view] = save(client).json()["views"]
@@ -245,7 +243,7 @@ def test_a_saved_view_is_in_the_list_and_found_by_its_name(logdir: Path) -> None
 )
 def test_a_view_that_is_not_valid_is_refused_in_a_line(logdir: Path, body: Any, line: str) -> None:
     client = served(logdir)
-    response = client.post("data/views", json=body, headers=SAME)
+    response = client.post("data/views", json=body, headers={**SAME, TOKEN_HEADER: TOKEN})
     assert (response.status_code, response.text.startswith(line)) == (400, True), response.text
     assert names(client) == []
 
@@ -275,12 +273,12 @@ def test_only_pages_of_this_origin_save_views(
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [({TOKEN_HEADER: TOKEN}, 200), ({TOKEN_HEADER: "wrong"}, 403), ({}, 403)],
+    [({TOKEN_HEADER: TOKEN}, 200), ({TOKEN_HEADER: "wrong"}, 403), ({TOKEN_HEADER: ""}, 403)],
 )
 def test_another_user_of_the_machine_needs_the_write_token(
     logdir: Path, headers: dict[str, str], status: int
 ) -> None:
-    client = served(logdir, write_token=TOKEN)
+    client = served(logdir)
     assert save(client, SAME | headers).status_code == status
     answer = client.get("data/views").json()
     assert (answer["read_only"], answer["needs_token"]) == (None, True)
@@ -291,8 +289,9 @@ def test_another_user_of_the_machine_needs_the_write_token(
     "config",
     [
         {"embed_in": ("https://wiki.example",)},
-        {"embed_in": ("http://127.0.0.1:*",), "write_token": TOKEN},
-        {"write_token": None},
+        {"embed_in": ("http://127.0.0.1:*",)},
+        {"reach": "network"},
+        {"notes": "read"},
     ],
 )
 def test_a_server_that_takes_no_views(logdir: Path, config: Any) -> None:
@@ -306,7 +305,7 @@ def test_a_server_that_takes_no_views(logdir: Path, config: Any) -> None:
 
 
 def test_a_token_is_checked_before(logdir: Path) -> None:
-    client = served(logdir, token="secret", host="node17")
+    client = served(logdir, token="secret")
     assert client.get("data/views").status_code == 401
     assert save(client).status_code == 401
     headers = {"authorization": "Bearer secret"}

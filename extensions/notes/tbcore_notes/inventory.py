@@ -1,0 +1,108 @@
+"""Inventory: which event files were in the directory of a run when this user archived it.
+
+`tbcore notes files` names the files of the inventory that are still the same, and no others. A file
+is the same if its name, inode, size and time of change (ctime) are, and its time of birth where
+Python gives it. Nobody but the system sets the time of change: it is new for a file that was
+written, copied, unpacked, moved or linked, whatever times of writing that was given.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+MAX_FILES = 32
+"""A run with more event files has an inventory only if it is archived by a command or in Python."""
+MAX_FILES_OF_COMMAND = 10_000
+_DIGEST_CHARACTERS = 8
+_DIGESTS = re.compile(rf"(?:[\w-]{{{_DIGEST_CHARACTERS}}})*", re.ASCII)
+_TICK_SECONDS = 0.02
+"""Two changes of a file within so short a time may have the same time of change."""
+
+
+class Inventory(NamedTuple):
+    """The event files of one run."""
+
+    of: int
+    """The time of the record that archived the run, in microseconds since the epoch."""
+    directory: str
+    """Which directory it was: digest of its inode."""
+    files: str
+    """The digests of the files, one after the other."""
+
+    def has(self, name: bytes, status: os.stat_result) -> bool:
+        """Whether a file is one of these, by its name and its `lstat`."""
+        digest = _digest(name, status, status.st_size, status.st_ctime_ns)
+        starts = range(0, len(self.files), _DIGEST_CHARACTERS)
+        return any(self.files.startswith(digest, start) for start in starts)
+
+    def is_of(self, status: os.stat_result) -> bool:
+        """Whether a directory is the one that was archived, by its `lstat`."""
+        return self.directory == _digest(b"", status)
+
+
+def checked_inventory(value: Any) -> Inventory:
+    """The inventory in a line of a file. Raises ValueError if it is none."""
+    inventory = Inventory(**value)
+    time, *texts = inventory
+    if type(time) is not int or not all(isinstance(text, str) for text in texts):
+        raise ValueError("inventory")
+    if not all(map(_DIGESTS.fullmatch, texts)):
+        raise ValueError("inventory")
+    return inventory
+
+
+def inventory_of(folder: str, of: int, *, at: float | None) -> Inventory | None:
+    """The inventory of a directory; None if it is none, or cannot be read, or has too many files.
+
+    Files that were changed after `at`, in seconds since the epoch, are left out. None stands for
+    now, and waits until a change that comes later has a later time.
+    """
+    wait = at is None
+    try:
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode):
+            return None
+        while True:
+            limit = time.time() if at is None else at
+            files = list(_files(folder))
+            newest = max((each.st_ctime_ns for _, each in files), default=0) / 1e9
+            # The clock of another machine, which a network file system has, may be ahead.
+            if not (wait and limit - _TICK_SECONDS < newest <= limit):
+                break
+            time.sleep(_TICK_SECONDS)
+            wait = False
+    except (OSError, ValueError):
+        return None
+    if len(files) > (MAX_FILES_OF_COMMAND if at is None else MAX_FILES):
+        return None
+    digests = (
+        _digest(name, each, each.st_size, each.st_ctime_ns)
+        for name, each in files
+        if each.st_ctime_ns / 1e9 <= limit - _TICK_SECONDS
+    )
+    return Inventory(of, _digest(b"", status), "".join(digests))
+
+
+def _files(folder: str) -> Iterator[tuple[bytes, os.stat_result]]:
+    """The names of all files that may be event files, each with its `lstat`."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if "tfevents" in entry.name:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    yield os.fsencode(entry.name), status
+
+
+def _digest(name: bytes, status: os.stat_result, *numbers: int) -> str:
+    """What tells a file or a directory from all others, in a few characters."""
+    birth = getattr(status, "st_birthtime_ns", getattr(status, "st_birthtime", 0))
+    text = f"{status.st_ino} {birth} {numbers} ".encode() + name
+    digest = hashlib.sha256(text).digest()
+    return base64.urlsafe_b64encode(digest)[:_DIGEST_CHARACTERS].decode()
