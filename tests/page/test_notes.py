@@ -180,7 +180,7 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
     assert focused(page) == "other"
     other.get_by_label("Filter runs").fill("note:best")
     marker = other.get_by_role("button", name="Note on other")
-    assert marker.get_attribute("title") == "Best so far."
+    assert marker.get_attribute("title") == "Best so far. …"
     marker.click()
     other.get_by_role("link", name="https://a.example/x", exact=True).wait_for()
     other.get_by_text(re.compile(r"^by \S+@\S+, \d{4}-\d\d-\d\d \d\d:\d\d$")).wait_for()
@@ -337,6 +337,171 @@ def test_a_note_that_is_not_saved_is_kept_as_a_draft(
     box.press("Control+Enter")
     until(lambda: values(logdir, "other").get("note") == "half a thought")
     page.get_by_text("is not saved").wait_for(state="hidden")
+
+LONG = "Best so far.\n\n- [x] lr\n- [ ] seeds\n\n" + "and so on " * 500 + "until the end."
+"""A note of which the page has the first line."""
+TEXTS = "**/data/notes?run=*"
+"""The addresses of whole texts."""
+
+
+def open_note(page: Any, name: str = "other") -> Any:
+    """Opens the note on a run by its mark, and returns the dialog."""
+    page.get_by_role("button", name=f"Note on {name}").click()
+    dialog = page.get_by_role("dialog", name=f"Note: {name}")
+    dialog.wait_for()
+    return dialog
+
+
+def test_a_long_note_is_loaded_when_it_is_opened(server: Any, profile: Any, logdir: Path) -> None:
+    """The page has its first line, which is its tooltip. What is saved is all of it, and a text
+    that is cut to the first line by its reader is saved so."""
+    notes_of(logdir).change(["other"], {"note": LONG})
+    page = open_writing(profile, server)
+    dialog = open_note(page)
+    dialog.get_by_text(re.compile("until the end.$")).wait_for()
+    assert dialog.get_by_role("listitem").count() == 2
+    assert page.locator(".tb-notes-note").get_attribute("title") == "Best so far. …"
+    answers = page.evaluate("""async () => (await (await fetch('data/notes')).text())""")
+    assert "Best so far." in answers
+    assert "until the end" not in answers
+    # As if it had been there at once, the button has the focus.
+    page.wait_for_function("() => document.activeElement.textContent === 'Change'")
+    page.keyboard.press("Enter")
+    box = dialog.get_by_role("textbox", name="Note")
+    assert box.input_value() == LONG
+    box.press("End")
+    box.press("Control+End")
+    box.press_sequentially(" And more.")
+    box.press("Control+Enter")
+    dialog.wait_for(state="detached")
+    assert values(logdir, "other")["note"] == LONG + " And more."
+    dialog = open_note(page)
+    dialog.get_by_role("button", name="Change").click()
+    dialog.get_by_role("textbox", name="Note").fill("Best so far.")
+    page.keyboard.press("Control+Enter")
+    dialog.wait_for(state="detached")
+    assert values(logdir, "other")["note"] == "Best so far."
+    # What is all in the first line is not asked for.
+    before = len([url for url in profile.requested_urls if "run=" in url])
+    open_note(page).get_by_role("button", name="Change").wait_for()
+    assert len([url for url in profile.requested_urls if "run=" in url]) == before
+
+
+def test_a_note_that_cannot_be_loaded_is_neither_changed_nor_lost(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """Its first line is shown with the reason; a draft of it is kept, and comes back with it."""
+    notes_of(logdir).change(["other"], {"note": LONG})
+    page = open_writing(profile, server)
+    profile.expects_errors = True  # The browser reports requests that fail.
+    dialog = open_note(page)
+    dialog.get_by_role("button", name="Change").click()
+    dialog.get_by_role("textbox", name="Note").fill(LONG + " A draft.")
+    page.keyboard.press("Escape")
+    for fails, reason in (
+        (lambda route: route.abort(), "the server cannot be reached."),
+        (lambda route: route.fulfill(status=503, body="one line"), "one line"),
+    ):
+        page.route(TEXTS, fails)
+        page.keyboard.press("Escape")
+        dialog = open_note(page)
+        dialog.get_by_text(f"The note cannot be loaded: {reason}").wait_for()
+        dialog.get_by_text("Best so far. …", exact=True).wait_for()
+        dialog.get_by_text("Your draft is kept.").wait_for()
+        assert dialog.get_by_role("textbox").count() == 0
+        assert dialog.get_by_role("button", name="Save").count() == 0
+        page.unroute(TEXTS)
+    dialog.get_by_role("button", name="Try again").click()
+    box = dialog.get_by_role("textbox", name="Note")
+    until(lambda: box.input_value() == LONG + " A draft.")
+    dialog.get_by_text("What you save replaces this note:").wait_for()
+    dialog.get_by_text(re.compile("until the end.$")).wait_for()
+    assert values(logdir, "other")["note"] == LONG
+    dialog.get_by_role("button", name="Discard").click()
+    dialog.wait_for(state="detached")
+    assert values(logdir, "other")["note"] == LONG
+
+
+def test_a_note_is_read_while_the_server_is_away(server: Any, profile: Any, logdir: Path) -> None:
+    """The window says so, and has the text once the server is back."""
+    notes_of(logdir).change(["other"], {"note": LONG})
+    page = profile.open(server.url)
+    page.get_by_role("button", name="Note on other").wait_for()
+    profile.expects_errors = True
+    # What the window needs beside the text is there.
+    page.evaluate("async () => { for (const name of ['actions.js', 'dialogs.js', 'dialogs.css'])"
+                  " await fetch(`static/notes/${name}`); }")  # fmt: skip
+    open_note(page).get_by_text(re.compile("until the end.$")).wait_for()
+    page.keyboard.press("Escape")
+    server.stop()
+    dialog = open_note(page)
+    dialog.get_by_role("alert").get_by_text("the server cannot be reached.").wait_for()
+    server.start()
+    dialog.get_by_role("button", name="Try again").click()
+    dialog.get_by_text(re.compile("until the end.$")).wait_for()
+    assert dialog.get_by_role("alert").count() == 0
+
+
+def test_a_long_note_that_changes_while_it_is_open_is_shown_beside_what_is_typed(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """Also while it is being loaded; nothing that is typed is lost."""
+    notes_of(logdir).change(["other"], {"note": LONG})
+    page = open_writing(profile, server)
+    dialog = open_note(page)
+    dialog.get_by_role("button", name="Change").click()
+    box = dialog.get_by_role("textbox", name="Note")
+    box.fill("mine")
+    held: list[Any] = []
+    page.route(TEXTS, lambda route: held.append(route))
+    # The same first line: only the time tells that it is another one.
+    noted_by_bob(logdir, "other", note=LONG + "\nBob was here.")
+    dialog.get_by_text("Changed since you opened it; what you save replaces it:").wait_for()
+    dialog.get_by_text("Loading the note…").wait_for()
+    assert box.input_value() == "mine"
+    until(lambda: (page.evaluate("() => tb.frame()"), held)[1])
+    held.pop().continue_()
+    dialog.get_by_text("Bob was here.").wait_for()
+    dialog.get_by_text("by bob@far").wait_for()
+    assert dialog.get_by_text("Loading the note…").count() == 0
+    assert box.input_value() == "mine"
+    page.keyboard.press("Escape")
+    noted_by_bob(logdir, "other", note=LONG + "\nAnd again.")
+    until(lambda: (page.evaluate("() => tb.frame()"), held == [])[1])
+    page.unroute(TEXTS)
+    dialog = open_note(page)
+    dialog.get_by_text("And again.").wait_for()
+    assert dialog.get_by_role("textbox", name="Note").input_value() == "mine"
+    page.keyboard.press("Control+Enter")
+    until(lambda: values(logdir, "other")["note"] == "mine")
+
+
+def test_of_many_long_notes_some_are_shown_whole(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Equal first lines do not make equal notes; those that are not loaded are said to be cut."""
+    logdir = tmp_path / "many"
+    names = [f"sweep/run{number:02}" for number in range(25)]
+    for number, name in enumerate(names):
+        write_run(logdir, name, scalars={"loss": [1.0]}, wall_time=OLD + number)
+        notes_of(logdir).change([name], {"note": f"The same.\nThe end of {number:02}."})
+    page = open_writing(profile, serve(logdir))
+    menu(page, "sweep/", "Note…")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("What you save replaces these notes:").wait_for()
+    dialog.get_by_text(re.compile("The end of")).nth(19).wait_for()
+    assert dialog.get_by_text(re.compile("The end of")).count() == 20
+    dialog.get_by_text(
+        "sweep/run20, sweep/run21, sweep/run22, sweep/run23, sweep/run24", exact=True
+    ).wait_for()
+    dialog.get_by_text("Only the first line is shown.").wait_for()
+    dialog.get_by_text("The same. …", exact=True).wait_for()
+    assert dialog.get_by_role("textbox", name="Note").input_value() == ""
+    [url] = [url for url in profile.requested_urls if "run=" in url]
+    assert url.count("run=") == 20
+    # Nothing is typed, so nothing is replaced.
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert values(logdir, "sweep/run24")["note"] == "The same.\nThe end of 24."
+
 
 
 def test_a_filter_is_completed_by_labels_and_words_of_notes(
@@ -724,7 +889,7 @@ def test_what_others_noted_is_text_and_never_markup(
     assert title[1:3] == ["other", "named by <u>bob</u>@far"]
     assert row.locator(".tb-notes-labels").inner_text().startswith("&lt;b&gt;x")
     marker = row.locator(".tb-notes-note")
-    assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e")
+    assert marker.get_attribute("title") == HOSTILE.replace("\u202e", "\\u202e") + " …"
     marker.click()
     dialog = page.get_by_role("dialog", name="Note")
     dialog.get_by_text("<script>alert(1)</script> [x](javascript:alert(1))").wait_for()

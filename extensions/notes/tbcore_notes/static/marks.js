@@ -54,7 +54,7 @@ export function marksOf(store, act, runs) {
 function newMarks(fields, canWrite, act, run) {
   const isStarred = fields?.starred?.value === true;
   const labels = labelsOf(fields);
-  const note = fields?.note?.value;
+  const note = fields?.note;
   const name = formatName(run);
   return [
     (isStarred || canWrite) &&
@@ -69,13 +69,13 @@ function newMarks(fields, canWrite, act, run) {
         onClick=${() => act("star", [run])}
       ></button>`,
     chipOf(labels),
-    note &&
+    note?.value &&
       html`<button
         type="button"
         class="tb-notes-note"
         tabindex="-1"
         aria-label="Note on ${name}"
-        title=${formatName(note.split("\n", 1)[0])}
+        title=${formatName(note.value.split("\n", 1)[0]) + (note.is_cut ? " …" : "")}
         onClick=${() => act("open", [run], "note")}
       ></button>`,
   ];

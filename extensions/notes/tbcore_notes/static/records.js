@@ -2,7 +2,8 @@
 
 /**
  * @typedef {object} NoteRecord  what somebody noted about one field of a run
- * @property {any} value
+ * @property {any} value  of a note, its first line, at most 200 characters
+ * @property {boolean} [is_cut]  whether there is more of a note
  * @property {number} time  in seconds since the epoch
  * @property {string} by  such as `alice@laptop`
  * @property {boolean} is_own  whether the user of the server wrote it
