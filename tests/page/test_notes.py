@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -693,30 +692,33 @@ def test_a_frame_shows_what_its_address_says(server: Any, profile: Any, logdir: 
     page.wait_for_function("() => /: (other|named), sweep.lr1$/.test(tb.label('loss'))")
 
 
-def test_the_page_copies_the_line_that_deletes_files_and_counts_them(
-    serve: Any, new_profile: Any, logdir: Path
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_page_names_the_command_that_names_files_for_deletion(
+    serve: Any, profile: Any, logdir: Path, is_shared: bool
 ) -> None:
-    """With the server's log directory as one word for the shell; nothing is deleted."""
-    renamed = logdir.rename(logdir.with_name("it's two"))
-    write_run(renamed, "new", scalars={"loss": [1.0]})
-    profile, server = new_profile(), serve(renamed)
-    profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = open_writing(profile, server)
+    """Beside archived runs. Where archiving does not count as the owner's, that is said at once."""
+    options = ["--allowed_host", "logs.example"] if is_shared else []
+    page = open_writing(profile, serve(logdir, *options))
     menu(page, "sweep/", "Archive these 3 runs")
-    menu(page, "new", "Archive")
-    page.get_by_role("button", name="4 archived").click()
-    page.get_by_role("button", name="Delete their files…").click()
-    page.get_by_text("Now it would delete 3 files of 3 runs").wait_for()
-    page.get_by_text("1 run left out: a file was changed in the last 24 hours").wait_for()
-    page.get_by_role("button", name="Copy the line that deletes their files").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    line = page.evaluate("() => navigator.clipboard.readText()")
-    path = str(renamed).replace("'", "'\"'\"'")
-    assert line.endswith(f" ls '{path}' --where is:archived --files -0 | xargs -0 -r rm --")
-    listing = line.replace(" -0 | xargs -0 -r rm --", "")
-    listed = subprocess.run(["sh", "-c", listing], capture_output=True, text=True, check=True)
-    assert listed.stdout.count("tfevents") == 3
-    assert len(list(renamed.rglob("*tfevents*"))) == 5
+    said = "Archived 3 runs."
+    if is_shared:
+        said += " To delete files later, archive by tbcore notes set too."
+    notice = page.locator(".tb-notes-notice .tb-notes-words")
+    notice.get_by_text(said, exact=True).wait_for()
+    assert notice.inner_text() == said
+    page.get_by_role("button", name="3 archived").click()
+    foot = page.locator(".tb-notes-archived")
+    foot.get_by_text("tbcore notes files", exact=True).wait_for()
+    whose = "archived by a command" if is_shared else "that you archived"
+    text = f"To delete the files of those {whose}, see tbcore notes files."
+    foot.get_by_text(text, exact=True).wait_for()
+    menu(page, "sweep/lr1", "Bring back")
+    until(lambda: notice.inner_text() == "Brought back 1 run.")
+    # Nothing in the page deletes files, or has a line that does.
+    page.locator('[role="row"][title="sweep/lr2"]').click(button="right")
+    page.get_by_role("menuitem", name="Bring back").wait_for()
+    assert not page.get_by_role("menuitem", name=re.compile("[Dd]elete|files")).is_visible()
+    assert "xargs" not in page.content()
 
 
 # Who may change notes ----------------------------------------------------------------------------

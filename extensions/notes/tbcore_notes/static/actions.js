@@ -5,7 +5,7 @@ import { archivedBy } from "./records.js";
 
 /** @import { Store } from "./store.js" */
 
-/** Dialogs by name. @typedef {"name" | "labels" | "note" | "files"} DialogName */
+/** Dialogs by name. @typedef {"name" | "labels" | "note"} DialogName */
 
 /** Whether all of some runs have a star. @param {Store} store @param {readonly string[]} runs */
 export const areStarred = (store, runs) => runs.every((run) => store.records.value.get(run)?.starred?.value === true);
@@ -22,7 +22,7 @@ export function star(store, runs) {
 /** Archives runs; if all are archived, brings them back. @param {Store} store @param {readonly string[]} runs */
 export function archive(store, runs) {
   if (!mayChange(store)) return;
-  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true);
+  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? "" : " To delete files later, archive by `tbcore notes set` too.");
   returnFocus(store);
 }
 
@@ -34,12 +34,13 @@ export function archive(store, runs) {
  * @param {(store: Store, runs: readonly string[]) => boolean} areSet
  * @param {[set: string, taken: string]} words  that say what was done
  * @param {boolean} isSaid  whether a line says so, with a button that undoes it
+ * @param {string} [hint]  what it says of runs that now have the field
  */
-function toggle(store, runs, field, areSet, [set, taken], isSaid) {
+function toggle(store, runs, field, areSet, [set, taken], isSaid, hint = "") {
   const value = !areSet(store, runs);
   const changed = runs.filter((run) => areSet(store, [run]) !== value);
   const undo = () => store.change({ runs: changed, set: { [field]: !value } });
-  const text = `${value ? set : taken} ${plural(changed.length, "run")}.`;
+  const text = `${value ? set : taken} ${plural(changed.length, "run")}.${value ? hint : ""}`;
   store.change({ runs: changed, set: { [field]: value } }, isSaid ? { text, actions: [["Undo", undo]] } : null);
 }
 

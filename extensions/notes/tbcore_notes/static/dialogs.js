@@ -1,11 +1,10 @@
-/** The dialogs about notes: a name, labels, a text, and the files of archived runs. Loaded when one is first opened. */
+/** The dialogs about notes: a name, labels and a text. Loaded when one is first opened. */
 
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "tbcore/format.js";
 import { IconButton } from "tbcore/ui.js";
-import { FilesDialog } from "./files-dialog.js";
 import { LabelsDialog } from "./labels-dialog.js";
 import { NameDialog } from "./name-dialog.js";
 import { NoteDialog } from "./note-dialog.js";
@@ -21,7 +20,6 @@ const DIALOGS = {
   name: [NameDialog, "Name"],
   labels: [LabelsDialog, "Labels"],
   note: [NoteDialog, "Note"],
-  files: [FilesDialog, "Delete the files of archived runs"],
 };
 
 /** Opens a dialog about some runs. @param {Store} store @param {DialogName} name @param {readonly string[]} runs */
@@ -34,7 +32,7 @@ export function openDialog(store, name, runs) {
     box.remove();
     store.page.focusList();
   };
-  const about = name === "files" ? "" : runs.length === 1 ? formatName(runs[0]) : `${plural(runs.length, "run")}: ${namesOfRuns(runs)}`;
+  const about = runs.length === 1 ? formatName(runs[0]) : `${plural(runs.length, "run")}: ${namesOfRuns(runs)}`;
   const content = (/** @type {() => void} */ close) => html`<${Content} ...${{ store, runs, close }} />`;
   render(html`<${Dialog} ...${{ title, about, onClose, content }} />`, box);
 }
@@ -51,13 +49,13 @@ function Dialog({ title, about, onClose, content }) {
   const onMouseDown = (event) => event.target === dialog.current && close();
   /** The run list that slides in on narrow pages stays open. @param {KeyboardEvent} event */
   const onKeyDown = (event) => event.key === "Escape" && event.stopPropagation();
-  return html`<dialog class="tb-notes-dialog" ref=${dialog} aria-label=${about ? `${title}: ${about}` : title} ...${{ onClose, onMouseDown, onKeyDown }}>
+  return html`<dialog class="tb-notes-dialog" ref=${dialog} aria-label="${title}: ${about}" ...${{ onClose, onMouseDown, onKeyDown }}>
     <div>
       <header>
         <h1>${title}</h1>
         <${IconButton} icon="close" label="Close" onClick=${close} />
       </header>
-      ${about && html`<p class="tb-notes-about"><bdi>${about}</bdi></p>`}
+      <p class="tb-notes-about"><bdi>${about}</bdi></p>
       ${content(close)}
     </div>
   </dialog>`;

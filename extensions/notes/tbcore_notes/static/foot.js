@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { formatName, plural } from "tbcore/format.js";
 import { IconButton } from "tbcore/ui.js";
-import { open, returnFocus } from "./actions.js";
+import { returnFocus } from "./actions.js";
 import { withArchived } from "./archived-query.js";
 import { Code } from "./texts.js";
 
@@ -45,7 +45,7 @@ function ArchivedLine({ store }) {
     return html`<div class="tb-legend tb-notes-archived">
       <span>${archived.size === 0 ? "No run is archived." : "These runs are archived."}</span>
       <button type="button" class="tb-button" onClick=${toggle}>Back to the others</button>
-      ${archived.size > 0 && html`<button type="button" class="tb-button" onClick=${() => open(store, [], "files")}>Delete their files…</button>`}
+      ${archived.size > 0 && html`<span class="tb-notes-words"><${Code} text=${`To delete the files of those ${store.owns ? "that you archived" : "archived by a command"}, see \`tbcore notes files\`.`} /></span>`}
     </div>`;
   }
   if (archived.size === 0) return null;

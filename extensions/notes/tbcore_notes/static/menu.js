@@ -15,10 +15,9 @@ export function MenuItems({ store, runs, item }) {
   const these = isOne ? "" : ` these ${plural(runs.length, "run")}`;
   const isArchived = areArchived(store, runs);
   const hasNote = runs.some((run) => store.records.value.get(run)?.note?.value);
-  const files = isArchived && item("Delete the files…", () => open(store, runs, "files"));
   if (refusal !== null) {
     return html`<hr />
-      ${hasNote && isOne && item("Show the note…", () => open(store, runs, "note"))}${files}
+      ${hasNote && isOne && item("Show the note…", () => open(store, runs, "note"))}
       <p class="tb-notes-refusal"><${Code} text=${refusal || "The notes are not loaded yet."} /></p>`;
   }
   const starText = areStarred(store, runs) ? (isOne ? "Remove the star" : `Remove the stars of${these}`) : `Star${these}`;
@@ -27,6 +26,6 @@ export function MenuItems({ store, runs, item }) {
     ${item(isArchived ? `Bring back${these}` : `Archive${these}`, () => archive(store, runs))}
     ${isOne && item("Rename…", () => open(store, runs, "name"))}
     ${item("Labels…", () => open(store, runs, "labels"))}
-    ${item("Note…", () => open(store, runs, "note"))}${files}
+    ${item("Note…", () => open(store, runs, "note"))}
     <hr />`;
 }

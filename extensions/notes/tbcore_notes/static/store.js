@@ -32,6 +32,8 @@ export class Store {
   notice = signal(null);
   /** Number of lines about what could not be read, or is wrong in tbcore.json. */
   numProblems = signal(0);
+  /** Whether what is archived here counts as archived by the user of the server, so that `tbcore notes files` names its files. */
+  owns = false;
   /** The archived runs, with who archived them; see `archivedBy`. @type {ReadonlySignal<ReadonlyMap<string, string>>} */
   archived;
   /** Whether the list shows archived runs. @type {ReadonlySignal<boolean>} */
@@ -98,13 +100,6 @@ export class Store {
     else if (notice) this.notice.value = notice;
   }
 
-  /** Asks the server what `tbcore ls --files` would name, and how a shell runs it. @returns {Promise<any>} */
-  async files() {
-    const response = await fetch(this.page.url("data/notes", { files: "true" }));
-    if (!response.ok) throw new Error((await response.text()).trim());
-    return response.json();
-  }
-
   /** One after the other, so that an answer is never older than what the page has. @template T @param {() => Promise<T>} task @returns {Promise<T>} */
   #queued(task) {
     const next = this.#last.then(task);
@@ -145,6 +140,7 @@ export function storedToken() {
   try {
     return localStorage.getItem(TOKEN_KEY) ?? "";
   } catch {
+    this.owns = answer.owns;
     return "";
   }
 }

@@ -1,11 +1,9 @@
-// What the notes on runs say, queries for archived runs, and the command that deletes files.
+// What the notes on runs say, and queries for archived runs.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { withArchived } from "../../tbcore_notes/static/archived-query.js";
 import { archivedBy, asksForArchived, changed, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
-import { deletingLine, quoted } from "../../tbcore_notes/static/shell-line.js";
 
 /** @param {unknown} value @param {Partial<import("../../tbcore_notes/static/records.js").NoteRecord>} [more] */
 const record = (value, more) => ({ value, time: 1, by: "me@here", is_own: true, ...more });
@@ -68,12 +66,4 @@ test("labels complete queries, those of most runs first; nothing does without no
   const records = new Map([["a", { labels: record(["x"]) }], ["b", { labels: record(["y", "x"]) }]]);
   assert.deepEqual(wordsOf(records).map(([text]) => text), ["is:starred", "is:archived", "note:", "#x", "#y"]);
   assert.deepEqual(wordsOf(new Map()), []);
-});
-
-test("the directory of the command is one word for the shell", () => {
-  for (const path of ["/a/b", "/two words", "/it's", '/"$(touch x)`', "/new\nline", "/größe", "/-rf", "/a;b&c|d", "/*?[x]", "/~", "/tab\t", "/!x", "s3://b/x"]) {
-    const [word] = execFileSync("sh", ["-c", `printf '%s\\0' ${quoted(path)}`]).toString().split("\0");
-    assert.equal(word, path);
-  }
-  assert.equal(deletingLine("/two words", ["/my venv/bin/tbcore"]), "'/my venv/bin/tbcore' ls '/two words' --where is:archived --files -0 | xargs -0 -r rm --");
 });
