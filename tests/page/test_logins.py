@@ -95,14 +95,18 @@ def test_forwarded_servers_do_not_log_each_other_out(
 def test_the_write_token_leaves_the_address_at_once(
     logdir: Path, serve: Callable[..., Any], new_profile: Callable[..., Any]
 ) -> None:
-    """Also if it is pasted into an open page; so it is in no link that is copied."""
+    """Also if it is pasted into an open page; so it is in no link that is copied. What has not
+    worked yet is kept apart from the token that works."""
     profile, server = new_profile(), serve(logdir)
+    profile.context.route("**/data/notes?*", lambda route: None)  # None is tried yet.
     page = profile.open(server.url, "#write=a-token_1")
     page.get_by_role("checkbox", name="train").wait_for()
-    stored = "localStorage.getItem('tbcore.write')"
-    page.wait_for_function(f"() => {stored} === 'a-token_1' && !location.href.includes('write')")
+    kept = "localStorage.getItem('tbcore.write.new')"
+    page.wait_for_function(f"() => {kept} === 'a-token_1' && !location.href.includes('write')")
     page.evaluate("location.hash = '#write=another'")
-    page.wait_for_function(f"() => {stored} === 'another' && !location.href.includes('write')")
+    page.wait_for_function(f"() => {kept} === 'another' && !location.href.includes('write')")
+    assert page.evaluate("() => localStorage.getItem('tbcore.write')") is None
+    profile.context.unroute_all()
 
 
 def test_a_restart_with_the_same_token_keeps_the_login(

@@ -68,9 +68,9 @@ def noted_by_bob(logdir: Path, run: str, **fields: Any) -> None:
 
 def fragment(server: Any) -> str:
     """The fragment of the address that the server has printed, which has the write token."""
-    found = re.search(r"^the address for changing notes is in (.*)$", server.log.read_text(), re.M)
-    assert found
-    return "#" + Path(found[1]).read_text().strip().partition("#")[2]
+    log = server.log.read_text()
+    *_, path = re.findall(r"^the address for changing notes is in (.*)$", log, re.M)
+    return "#" + Path(path).read_text().strip().partition("#")[2]
 
 
 def open_writing(profile: Any, server: Any, more: str = "", **options: Any) -> Any:
@@ -337,6 +337,7 @@ def test_a_note_that_is_not_saved_is_kept_as_a_draft(
     until(lambda: values(logdir, "other").get("note") == "half a thought")
     page.get_by_text("is not saved").wait_for(state="hidden")
 
+
 LONG = "Best so far.\n\n- [x] lr\n- [ ] seeds\n\n" + "and so on " * 500 + "until the end."
 """A note of which the page has the first line."""
 TEXTS = "**/data/notes?run=*"
@@ -500,7 +501,6 @@ def test_of_many_long_notes_some_are_shown_whole(serve: Any, profile: Any, tmp_p
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     assert values(logdir, "sweep/run24")["note"] == "The same.\nThe end of 24."
-
 
 
 def test_a_filter_is_completed_by_labels_and_words_of_notes(
@@ -781,6 +781,113 @@ def test_a_token_of_an_earlier_server_is_said_to_be_one(
         each.keyboard.press("s")
         each.get_by_role("alert").get_by_text("The server was started again").wait_for()
     assert values(logdir, "other") == {}
+
+
+TOKENS = "() => [localStorage.getItem('tbcore.write'), localStorage.getItem('tbcore.write.new')]"
+"""The token that works, and one that was not tried yet."""
+
+
+def wait_until_tried(page: Any) -> None:
+    page.wait_for_function("() => !localStorage.getItem('tbcore.write.new')")
+
+
+@pytest.mark.parametrize("token", ["evil", "%E2%82%AC%0A", "x" * 20_000, "e" * 32])
+def test_a_page_of_another_site_cannot_take_the_token_away(
+    server: Any, profile: Any, site: str, logdir: Path, token: str
+) -> None:
+    """It opens this one with another token, at first or later; what was open goes on as well."""
+    page = open_writing(profile, server)
+    good = page.evaluate(TOKENS)[0]
+    evil = profile.open(site)
+    with evil.expect_popup() as popup:
+        evil.evaluate("(url) => void (globalThis.w = open(url))", f"{server.url}/#write={token}")
+    opened = popup.value
+    opened.locator(".tb-notes-star").first.wait_for(state="attached")
+    assert "write" not in opened.evaluate("() => location.href")
+    with opened.expect_response("**/data/notes?*") as tried:
+        opened.evaluate("(token) => void (location.hash = `#write=${token}`)", token)
+        opened.wait_for_function("() => !location.href.includes('write')")
+        page.get_by_role("checkbox", name="other").focus()
+        page.keyboard.press("s")
+        opened.get_by_role("checkbox", name="sweep/lr1").focus()
+        opened.keyboard.press("s")
+    assert tried.value.ok
+    until(lambda: values(logdir, "other") == values(logdir, "sweep/lr1") == {"starred": True})
+    for each in (page, opened):
+        assert each.get_by_role("alert").count() == 0
+        each.get_by_role("button", name="Starred other").wait_for()
+        assert each.get_by_role("button", name="Starred other").is_enabled()
+    if token.isalnum() and len(token) < 200:
+        wait_until_tried(page)
+    assert page.evaluate(TOKENS)[0] == good
+    page.reload()
+    page.locator(".tb-notes-star").first.wait_for(state="attached")
+
+
+def test_the_first_token_of_a_browser_is_tried(server: Any, profile: Any, logdir: Path) -> None:
+    """A wrong one changes nothing, and the right one works afterwards, in all tabs."""
+    page, other = profile.open(server.url, "#write=evil"), profile.open(server.url)
+    wait_until_loaded(page)
+    wait_until_tried(page)
+    assert page.evaluate(TOKENS) == [None, None]
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("s")
+    page.get_by_role("alert").get_by_text("open the address that tbcore printed").wait_for()
+    page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
+    for each in (page, other):
+        each.locator(".tb-notes-star").first.wait_for(state="attached")
+    assert page.evaluate(TOKENS) == [fragment(server).partition("=")[2], None]
+    other.get_by_role("checkbox", name="other").focus()
+    other.keyboard.press("s")
+    until(lambda: values(logdir, "other") == {"starred": True})
+
+
+def test_the_token_of_a_server_that_was_started_again_replaces_the_old_one(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """In all open tabs; a wrong one in between does not."""
+    page, other = open_writing(profile, server), open_writing(profile, server)
+    old = page.evaluate(TOKENS)[0]
+    profile.expects_errors = True  # The server is away for a while, and then refuses.
+    server.stop()
+    server.start()
+    page.evaluate("() => void (location.hash = '#write=evil')")
+    wait_until_tried(page)
+    assert page.evaluate(TOKENS)[0] == old
+    page.get_by_role("checkbox", name="other").focus()
+    page.keyboard.press("s")
+    page.get_by_role("alert").get_by_text("The server was started again").wait_for()
+    page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
+    page.wait_for_function(
+        "([, old]) => localStorage.getItem('tbcore.write') !== old", arg=["", old]
+    )
+    for number, each in enumerate((page, other)):
+        run = f"sweep/lr{number + 1}"
+        star = each.get_by_role("button", name=f"Star {run}", exact=True)
+        star.wait_for(state="attached")
+        each.get_by_role("checkbox", name=run).focus()
+        each.keyboard.press("s")
+        until(lambda run=run: values(logdir, run) == {"starred": True})
+    assert page.evaluate(TOKENS) == [fragment(server).partition("=")[2], None]
+
+
+def test_a_token_is_kept_until_the_server_has_answered(
+    server: Any, profile: Any, logdir: Path
+) -> None:
+    """It is tried again with what comes next."""
+    page = profile.open(server.url)
+    wait_until_loaded(page)
+    profile.expects_errors = True
+    lost: list[str] = []
+    page.route("**/data/notes?*", lambda route: (lost.append(route.request.url), route.abort()))
+    page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
+    until(lambda: (page.evaluate("() => tb.frame()"), lost)[1])
+    token = fragment(server).partition("=")[2]
+    assert page.evaluate(TOKENS) == [None, token]
+    page.unroute("**/data/notes?*")
+    noted_by_bob(logdir, "other", note="why")
+    page.get_by_role("button", name="Star other").wait_for(state="attached")
+    assert page.evaluate(TOKENS) == [token, None]
 
 
 def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were(

@@ -9,6 +9,8 @@ import { archivedBy, asksForArchived, changed, labelsOf, merged } from "./record
 /** @import { Change, Records } from "./records.js" */
 
 const TOKEN_KEY = "tbcore.write";
+/** Where the page keeps a token of its address, until it is known whether it works: any page can open this one with any token. */
+const NEW_TOKEN_KEY = "tbcore.write.new";
 const RESTARTED = "The server was started again since this page got its address. Open the address that it has printed now, or use `tbcore notes`.";
 
 /** A line below the run list. @typedef {{ text: string, isError?: boolean, actions?: readonly (readonly [label: string, act: () => unknown])[] }} Notice */
@@ -30,10 +32,10 @@ export class Store {
   refusal = signal("");
   /** @type {import("@preact/signals-core").Signal<Notice | null>} */
   notice = signal(null);
-  /** Number of lines about what could not be read, or is wrong in tbcore.json. */
-  numProblems = signal(0);
   /** Whether what is archived here counts as archived by the user of the server, so that `tbcore notes files` names its files. */
   owns = false;
+  /** Number of lines about what could not be read, or is wrong in tbcore.json. */
+  numProblems = signal(0);
   /** The archived runs, with who archived them; see `archivedBy`. @type {ReadonlySignal<ReadonlyMap<string, string>>} */
   archived;
   /** Whether the list shows archived runs. @type {ReadonlySignal<boolean>} */
@@ -56,7 +58,7 @@ export class Store {
     // A frame has no list that could say what is missing: it shows what its address says.
     this.showsArchived = computed(() => page.isEmbedded || asksForArchived(page.query.value));
     this.hidden = computed(() => new Set(this.showsArchived.value ? [] : this.archived.value.keys()));
-    for (const event of ["storage", "popstate"]) addEventListener(event, () => this.#sent !== storedToken() && this.read());
+    for (const event of ["storage", "popstate"]) addEventListener(event, () => (this.#sent !== storedToken() || stored(NEW_TOKEN_KEY)) && this.read());
   }
 
   /** Reads what has changed. What the page has stays if that fails, until the next change. */
@@ -107,10 +109,24 @@ export class Store {
     return next;
   }
 
-  /** @param {RequestInit} [init] */
-  #request(init) {
-    this.#sent = storedToken();
-    const headers = { ...init?.headers, ...(this.#sent && { "X-Tbcore-Write-Token": this.#sent }) };
+  /** Sends a request with the token. A new one takes its place before, if it works. @param {RequestInit} [init] */
+  async #request(init) {
+    const token = stored(NEW_TOKEN_KEY);
+    if (token) {
+      const response = await this.#send(token);
+      const answer = response.ok && (await response.clone().json());
+      const works = answer.needs_token && answer.refusal === null;
+      if (stored(NEW_TOKEN_KEY) === token && response.status < 500) localStorage.removeItem(NEW_TOKEN_KEY);
+      if (works) localStorage.setItem(TOKEN_KEY, token);
+      if (works && !init) return response;
+    }
+    return this.#send(storedToken(), init);
+  }
+
+  /** @param {string} token @param {RequestInit} [init] */
+  #send(token, init) {
+    this.#sent = token;
+    const headers = { ...init?.headers, ...(token && { "X-Tbcore-Write-Token": token }) };
     return fetch(this.page.url("data/notes", { since: this.#generation }), { ...init, headers });
   }
 
@@ -124,6 +140,7 @@ export class Store {
     const answer = await response.json();
     this.#generation = answer.generation;
     this.numProblems.value = answer.problems.length;
+    this.owns = answer.owns;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
     this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED : answer.refusal;
     this.#draw();
@@ -135,12 +152,16 @@ export class Store {
   }
 }
 
-/** The secret of the address that the server printed; the page stores it when it opens the address. "" if it has none. */
+/** The secret of the address that the server printed, which has worked; "" if there is none. */
 export function storedToken() {
+  return stored(TOKEN_KEY);
+}
+
+/** A token that the browser keeps; "" for none, and for a text that no header can have. @param {string} key */
+function stored(key) {
   try {
-    return localStorage.getItem(TOKEN_KEY) ?? "";
+    return localStorage.getItem(key)?.match(/^[!-~]{1,200}$/)?.[0] ?? "";
   } catch {
-    this.owns = answer.owns;
     return "";
   }
 }

@@ -223,7 +223,7 @@ export class State extends ServerState {
     const { runs, view, sort, write, ...settings } = values;
     for (const [name] of this.#texts) delete settings[name];
     // The secret of the printed address, with which notes can be changed, goes from the address at once. Alone, it changes no choice.
-    if (write) store("tbcore.write", write);
+    if (write) store("tbcore.write.new", write);
     if (!write || location.hash.includes("&")) batch(() => {
       if (tab !== "") this.tab.value = tab;
       if (this.#selectionInAddress.peek() !== (runs ?? null)) {
