@@ -498,9 +498,16 @@ def test_of_many_long_notes_some_are_shown_whole(serve: Any, profile: Any, tmp_p
     [url] = [url for url in profile.requested_urls if "run=" in url]
     assert url.count("run=") == 20
     # Nothing is typed, so nothing is replaced.
-    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
     dialog.wait_for(state="detached")
     assert values(logdir, "sweep/run24")["note"] == "The same.\nThe end of 24."
+    menu(page, "sweep/", "Note…")
+    box = dialog.get_by_role("textbox", name="Note")
+    box.fill("x")
+    box.fill("")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="detached")
+    assert {values(logdir, name)["note"] for name in names} == {""}
 
 
 def test_a_filter_is_completed_by_labels_and_words_of_notes(

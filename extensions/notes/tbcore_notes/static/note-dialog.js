@@ -73,13 +73,16 @@ function Note({ store, runs, close, notes, state, draft: typed, keep }) {
   const [text, setText] = useState(draft ?? saved);
   const [isEdited, setEdited] = useState(canWrite && (saved === "" || draft !== null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
+  /** Whether the text is the reader's: without that, no note is replaced, however often "Save" is clicked. */
+  const isTyped = useRef(draft !== null);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
 
   // What is drawn after a text was loaded does not get the focus by itself.
   useEffect(() => box.current?.focus(), [isEdited]);
 
   const save = async () => {
-    const refused = text.trim() === saved && isSame ? null : await store.send({ runs, set: { note: text } });
+    const isChanged = isTyped.current && !(isSame && text.trim() === saved);
+    const refused = isChanged ? await store.send({ runs, set: { note: text } }) : null;
     setError(refused);
     if (refused !== null) return;
     keep(null);
@@ -121,6 +124,7 @@ function Note({ store, runs, close, notes, state, draft: typed, keep }) {
       value=${text}
       onInput=${(/** @type {Event} */ event) => {
         const { value } = /** @type {HTMLTextAreaElement} */ (event.currentTarget);
+        isTyped.current = true;
         keep(value === saved ? null : value);
         setText(value);
       }}
