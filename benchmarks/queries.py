@@ -5,12 +5,17 @@
 Each run has 5 hyperparameters and 10 points of each of 5 tags. In Python, a query is read and
 evaluated in CPU time, with columns made from what is loaded. Requests are sent to a server over one
 connection; the first one of a kind reads what is cached afterwards.
+
+Expensive requests are measured by the CPU time of the server, which has a limit for each. Those
+whose clients have gone are measured together with the slowest response to another client.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -52,6 +57,15 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "min": {"columns": ["loss:min"]},
     "names": {"names": True},
 }
+
+
+EXPENSIVE: dict[str, dict[str, Any]] = {
+    "20 columns at( )": {"columns": [f"loss:at({step})" for step in range(20)]},
+    "100 columns at( )": {"columns": [f"loss:at({step})" for step in range(100, 200)]},
+    "20 tags that no run has": {"columns": [f"losss{number}:last" for number in range(20)]},
+    "30 alternatives at( )": {"query": " | ".join(f"loss:at({s})<.1" for s in range(30))},
+}
+NUM_GONE = 4
 
 
 def write_runs(logdir: Path, num_runs: int) -> None:
@@ -121,6 +135,43 @@ def measure_requests(logdir: Path, num_runs: int) -> None:
             print(f"{title:36}{megabytes:8.1f}{first:12.1f}{took:12.1f}{same:12.1f}", flush=True)
 
 
+def cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure_costs(logdir: Path, num_runs: int) -> None:
+    port, path = free_port(), "/data/run_attributes"
+    command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={port}"]
+    with serving(command, port, num_runs) as connection:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        [process] = map(int, children)
+        for title, request in EXPENSIVE.items():
+            before = cpu_seconds(process)
+            _, content = send(connection, "POST", path, json.dumps(request))
+            took, answer = cpu_seconds(process) - before, json.loads(content)
+            late = [
+                each for each in answer.get("columns", [answer.get("query")]) if "error" in each
+            ]
+            print(f"{title:36}{len(content) / 1e6:8.1f}{took:12.2f}{len(late):12}", flush=True)
+        before = cpu_seconds(process)
+        for number in range(NUM_GONE):
+            columns = [f"loss:at({1000 * number + step})" for step in range(30)]
+            other = http.client.HTTPConnection("127.0.0.1", port)
+            other.request("POST", path, json.dumps({"columns": columns}))
+            other.close()
+        others = [send(connection, "GET", "/data/status")[0] for _ in range(200)]
+        # Each thread of the pool responds to one of these, after all that was requested before.
+        last = [http.client.HTTPConnection("127.0.0.1", port) for _ in range(NUM_GONE)]
+        for client in last:
+            client.request("POST", path, "{}")
+        for client in last:
+            client.getresponse().read()
+        took = cpu_seconds(process) - before
+        print(f"{NUM_GONE} x 30 columns, clients have gone {took:10.2f} s of CPU time, ", end="")
+        print(f"others wait {max(others):.0f} ms at most", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -137,6 +188,8 @@ def main() -> None:
         measure_queries(logdir, num_runs)
         print(f"\n{'request':36}{'MB':>8}{'first ms':>12}{'again ms':>12}{'no change':>12}")
         measure_requests(logdir, num_runs)
+        print(f"\n{'expensive request':36}{'MB':>8}{'CPU s':>12}{'too late':>12}")
+        measure_costs(logdir, num_runs)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,9 @@ class Tuning:
     """A stream of updates sends a comment if it has had no message for this long, so that no proxy
     closes it."""
 
+    max_query_seconds: float = 5.0
+    """Maximum CPU time of one request for what a query finds and for columns of runs. What is not
+    computed by then has an error in the response."""
     queue_timeout_seconds: float = 30.0
     """A request gets a 503 after it has waited for this long for a free thread of its plugin."""
     plugin_timeout_seconds: float = 1.0

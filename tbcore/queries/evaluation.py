@@ -199,12 +199,13 @@ class RunFacts(Protocol):
         """Whether a term finds each run. Raises QueryError if there are no notes."""
 
 
-def matching_runs(query: Node, facts: RunFacts) -> Mask:
+def matching_runs(query: Node, facts: RunFacts, check: Callable[[], object] = bool) -> Mask:
     """Whether each run matches the query, as an array of shape (num_runs,).
 
-    Raises QueryError if a regular expression takes too long.
+    Raises QueryError if a regular expression takes too long. `check` is called before each part of
+    the query, and may raise an exception to end the evaluation.
     """
-    return _Evaluation(facts).of(query)
+    return _Evaluation(facts, check).of(query)
 
 
 def comparisons(node: Node) -> Iterator[Comparison | Has]:
@@ -220,13 +221,14 @@ def comparisons(node: Node) -> Iterator[Comparison | Has]:
 
 
 class _Evaluation:
-    def __init__(self, facts: RunFacts) -> None:
-        self._facts = facts
+    def __init__(self, facts: RunFacts, check: Callable[[], object]) -> None:
+        self._facts, self._check = facts, check
         self._lowered = [name.lower() for name in facts.runs]
         self._matcher: Any = None
         """Shared by all regular expressions of the query: its time limit is for all together."""
 
     def of(self, node: Node) -> Mask:
+        self._check()
         match node:
             case Not(part):
                 return ~self.of(part)

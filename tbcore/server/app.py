@@ -89,14 +89,16 @@ class App:
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
-        self._body_routes: dict[str, tuple[Callable[[Request], Response], set[str]]] = {
-            "/data/run_attributes": (RunAttributesRoute(multiplexer).respond, {"POST"})
-        }
-        """Routes whose requests may have a body, with their methods."""
-        if config.dev:
-            self._body_routes["/data/page_errors"] = log_page_error, {"POST"}
         # A pool of its own, since it may take seconds to find the minima of many long series.
-        self._body_pool = ThreadPool("attributes", max_threads=4)
+        queries = ThreadPool("queries", max_threads=4)
+        attributes = RunAttributesRoute(multiplexer, config.tuning.max_query_seconds)
+        self._body_routes: dict[str, Any] = {
+            "/data/run_attributes": (attributes.respond, {"POST"}, queries)
+        }
+        """Routes whose requests may have a body: a function from a Request to the Response, the
+        methods, and the pool in which the function is called."""
+        if config.dev:
+            self._body_routes["/data/page_errors"] = log_page_error, {"POST"}, self._pool
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
         self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
@@ -105,7 +107,8 @@ class App:
         if notes := multiplexer._notes:
             wake, idle_seconds = self._updates.wake, lambda: multiplexer._idle_seconds
             routes = notes.serve(config, multiplexer, wake, idle_seconds, self._tabs)
-            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}) for p, f in routes.items()}
+            pool = ThreadPool("notes", max_threads=4)  # They do not wait for queries.
+            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}, pool) for p, f in routes.items()}
         self.tuning = config.tuning
         self.policy = b""
         """The Content-Security-Policy of every response."""
@@ -212,10 +215,10 @@ class App:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
-        response = await self._response_to(scope)
+        response = await self._response_to(scope, receive)
         await response(scope, receive, send)
 
-    async def _response_to(self, scope: Scope) -> ASGIApp:
+    async def _response_to(self, scope: Scope, receive: Receive) -> ASGIApp:
         """The response to a request."""
         path = scope["path"]
         if self._prefix:
@@ -234,10 +237,10 @@ class App:
                 self._multiplexer._note_request()
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
-            return json_response(await served.data_handlers[path](Request(scope)))
+            return json_response(await served.data_handlers[path](Request(scope, receive)))
         if path in self._body_routes:
             self._multiplexer._note_request()
-            return partial(self._respond_to_body, *self._body_routes[path])
+            return partial(self._respond_to_body, self._body_routes[path])
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             plugin = served.plugins.get(name)
@@ -285,16 +288,17 @@ class App:
         return await self._static(served, path, Request(scope))
 
     async def _respond_to_body(
-        self, respond: Any, methods: set[str], scope: Scope, receive: Receive, send: Send
+        self, route: Any, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Reads the body of a request, and sends what `respond` returns in a thread."""
+        """Reads the body of a request, and sends what the route returns in a thread."""
+        respond, methods, pool = route
         if scope["method"] not in methods:
             await method_not_allowed(scope, methods)(scope, receive, send)
             return
         body: Any = await read_body(scope, receive, self.tuning.request_timeout_seconds)
         if isinstance(body, bytes):
             scope[BODY_KEY] = body
-            body = await self._body_pool.run(respond, Request(scope))
+            body = await pool.run_for(Request(scope, receive), respond)
         if body is not None:
             await body(scope, receive, send)
 

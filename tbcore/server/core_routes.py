@@ -15,7 +15,7 @@ from tbcore.plugins.hookspecs import PLUGIN_API
 from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_status import ServedPlugin, status_json
-from tbcore.server.pool import ThreadPool
+from tbcore.server.pool import GONE_KEY, ThreadPool
 from tbcore.server.unclaimed import find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 
@@ -51,7 +51,7 @@ class CoreRoutes:
 
         The data is in columns, since there may be thousands of runs and the page requests it often.
         """
-        return await self._pool.run(self._run_details)
+        return await self._pool.run_for(request, self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
         """Maps the name of each mounted plugin, even a failed one, to whether it is active."""
@@ -115,8 +115,9 @@ class CoreRoutes:
         names = {plugin.distribution_name for plugin in installed}
         return [kind._asdict() for kind in find_unclaimed(self._multiplexer, claims, names)]
 
-    def _run_details(self) -> dict[str, Any]:
-        details = self._multiplexer._run_details()
+    def _run_details(self, request: Request) -> dict[str, Any]:
+        is_gone = request.scope[GONE_KEY].is_set()
+        details = [] if is_gone else self._multiplexer._run_details()
         return {
             "now": _rounded_time(time.time()),
             "runs": [run.name for run in details],

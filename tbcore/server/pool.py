@@ -16,7 +16,11 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from starlette.requests import Request
+
 T = TypeVar("T")
+GONE_KEY = "tbcore.gone"
+"""Key of a scope with a threading.Event that `run_for` sets when the client has gone."""
 
 
 class NoThreadError(RuntimeError):
@@ -69,6 +73,18 @@ class ThreadPool:
         """Calls a function in one of the threads; returns its result or raises its exception."""
         future = self.submit(function, *arguments)
         await wait_for(future)
+        return future.result()
+
+    async def run_for(self, request: Request, function: Callable[[Request], T]) -> T:
+        """Like `run`, and watches the client of a request that has been received.
+
+        The function is called even if the client has gone, since it may have to save something.
+        """
+        gone = request.scope[GONE_KEY] = threading.Event()
+        future = self.submit(function, request)
+        while not await wait_for(future, seconds=0.1):
+            if await request.is_disconnected():
+                gone.set()
         return future.result()
 
     def _add_thread(self) -> None:

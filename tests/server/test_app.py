@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import hashlib
+import json
 import re
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -813,3 +816,36 @@ def test_no_request_causes_a_server_error(
         return
     response = client.request(method, "x")
     assert response.status_code < 500
+
+
+def test_run_details_are_not_made_for_a_client_that_has_gone(
+    tmp_path: Path, make_client: Make
+) -> None:
+    """Clients may go while their requests wait for a thread."""
+    write_run(tmp_path, "a", scalars={"x": [1]})
+    multiplexer = Multiplexer()
+    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
+    app = make_client(multiplexer=multiplexer).app
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "GET", "path": "/data/run_details", "headers": headers,
+             "query_string": b"", "http_version": "1.1", "scheme": "http"}  # fmt: skip
+
+    async def runs_for(*messages: str) -> Any:
+        free, received, sent = threading.Event(), iter(messages), []
+        for _ in range(4):
+            app._pool.submit(free.wait)
+
+        async def receive() -> dict[str, Any]:
+            message = next(received, "http.request")
+            if message == messages[-1]:
+                asyncio.get_running_loop().call_soon(free.set)
+            return {"type": message}
+
+        async def send(message: Any) -> None:
+            sent.append(message.get("body", b""))
+
+        await app(scope, receive, send)
+        return json.loads(b"".join(sent))["runs"]
+
+    assert asyncio.run(runs_for("http.request")) == ["a"]
+    assert asyncio.run(runs_for("http.request", "http.disconnect")) == []

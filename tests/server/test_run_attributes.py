@@ -9,12 +9,13 @@ import math
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from common_fixtures import until
+from common_fixtures import patient_tuning, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -395,6 +396,7 @@ def test_the_closest_of_many_values_are_offered(tmp_path: Path, server: Server) 
         ('{"since": 3}', '"since" must be a string, got 3'),
         ('{"names": 1}', '"names" must be true or false'),
         (json.dumps({"columns": ["x"] * 101}), '"columns" must have at most 100 elements, got 101'),
+        ('{"columns": ["a", "lr", "b", "lr"]}', "\"columns\" has 'lr' more than once"),
     ],
 )
 def test_wrong_requests_have_an_error_of_one_line(body: str, message: str, server: Server) -> None:
@@ -403,6 +405,27 @@ def test_wrong_requests_have_an_error_of_one_line(body: str, message: str, serve
     assert response.status_code == 400
     assert response.text.startswith(message)
     assert "\n" not in response.text.strip()
+
+
+def test_what_takes_too_long_has_an_error_and_is_computed_by_the_next_request(
+    tmp_path: Path, make_client: Callable[..., TestClient]
+) -> None:
+    """The time is for all columns and the query together. What is left out is not lost for `since`:
+    the generation stays that of the request."""
+    write_run(tmp_path, "a", hparams={"lr": 1}, scalars={"loss": [1]})
+    late = Server(tmp_path, partial(make_client, tuning=patient_tuning(max_query_seconds=0.0)))
+    error = "the request takes too long"
+    columns = ["lr", "loss:at(0)", "los:last", "step", "x:mean"]
+    for query in ("a", "lr=2 | loss:min<1 | re:a", "los:min<1"):
+        answer = late.ask(columns=columns, query=query, names=True)
+        assert [column["error"] for column in answer["columns"]] == [error] * 5
+        assert answer["query"] == {"error": error, "at": 0, "note": "", "offers": []}
+        assert answer["names"] == {"hparams": ["lr"], "tags": ["loss"]}
+    generation = answer["generation"]
+    write_run(tmp_path, "b", hparams={"lr": 1}, scalars={"loss": [1]})
+    delta = late.ask(columns=columns, since=generation)
+    assert (delta["is_delta"], delta["runs"], delta["generation"]) == (True, ["b"], generation)
+    assert late.ask(since=generation)["generation"] != generation
 
 
 def test_only_small_bodies_of_post_requests_are_read(server: Server) -> None:
