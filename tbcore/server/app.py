@@ -39,7 +39,7 @@ from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
 from tbcore.server.plugin_status import Activity, ServedPlugin
 from tbcore.server.pool import ThreadPool
-from tbcore.server.request_body import read_body
+from tbcore.server.request_body import LARGE_BODIES_KEY, read_body
 from tbcore.server.run_attributes import RunAttributesRoute
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
@@ -86,6 +86,8 @@ class App:
     ) -> None:
         self._config = config
         self._prefix = config.path_prefix
+        self._large_bodies: set[Any] = set()
+        """The tasks of requests with a large body, see `read_body`."""
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
@@ -120,6 +122,7 @@ class App:
         self._layers = SafeHeaders(gate, lambda: self.policy, config)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[LARGE_BODIES_KEY] = self._large_bodies
         await self._layers(scope, receive, send)
 
     def _tabs(self) -> Collection[str] | None:

@@ -91,3 +91,28 @@ def test_p29_queries_do_not_delay_notes_and_the_page(sweep: Any, path: str) -> N
         assert response.status == 200
         assert len(select.select(asking, [], [], 0)[0]) < NUM_REQUESTS / 2
     print(f"P29: {path} after {response.seconds:.2f} s")
+
+
+def test_p29_bodies_that_never_end_do_not_fill_the_memory(
+    start_server: Callable[..., Any], logdir: Path
+) -> None:
+    """A few large ones are received at a time; small ones always, and large ones again later."""
+    server = start_server(logdir)
+    server.wait_until_loaded()
+    before = server.status_figure("VmRSS")
+    with clients(server, [post(1_000_000) + b" " * 900_000 for _ in range(250)]) as asking:
+        refused = 0
+        while refused < 200:
+            for client in select.select(asking, [], [])[0]:
+                asking.remove(client)
+                assert client.recv(12) == b"HTTP/1.1 503"
+                refused += 1
+        more = server.status_figure("VmHWM") - before
+        small = server.request(ADDRESS, method="POST", body=b" " * 60_000 + b"{}")
+        large = server.request(ADDRESS, method="POST", body=b" " * 600_000 + b"{}")
+        assert (small.status, large.status) == (200, 503)
+    print(f"P29: {more / 1024:.0f} MiB more for 250 bodies of 0.9 MB")
+    assert more < MAX_MORE_KIB
+    server.wait(
+        lambda: server.request(ADDRESS, method="POST", body=b" " * 600_000 + b"{}").status == 200
+    )
