@@ -203,10 +203,6 @@ class LoadedPlugin:
     def implements(self, hook: str) -> bool:
         return hook in self.implemented
 
-    def may_implement(self, hook: str) -> bool:
-        """Whether the plugin implements a hook, or is not imported, so that nobody knows."""
-        return self.hooks is None or self.implements(hook)
-
     def call(self, hook: str, **arguments: Any) -> Any:
         """Calls this plugin's implementation of a hook and returns its result.
 

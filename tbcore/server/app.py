@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import tbcore
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, query_of
+from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import close_all, load, mount_all
 from tbcore.plugins.settings import check_settings
@@ -254,10 +255,11 @@ class App:
             rest = separator + rest
             response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope, slash)
             return response or _not_found(path)
+        # Whether this is an address of the core; addresses with a data handler do not get here.
+        is_core = path in CORE_ADDRESSES or path.startswith("/static/")
         name, separator, rest = path[1:].partition("/")
-        plugin = served.plugins.get(name)
-        has_pages = plugin is not None and plugin.mounted.plugin.may_implement("page_routes")
-        if plugin is not None and has_pages and path not in PAGES:
+        plugin = None if name in RESERVED_NAMES else served.plugins.get(name)
+        if plugin is not None and plugin.mounted.page_routes and not is_core:
             if not separator and not slash:
                 return _with_slash(scope)
             self._multiplexer._note_request()
@@ -265,16 +267,14 @@ class App:
             base, routes = f"{self._prefix}/{name}", plugin.mounted.page_routes
             response = plugin.guard.response_to(routes, base, separator + rest, scope, slash)
             return response or _not_found(path)
-        # Whether this is an address of the core; addresses with a data handler do not get here.
-        is_core = path in CORE_ADDRESSES or path.startswith("/static/")
         # In the older API, some addresses of the page return data if the query has a run and a tag.
         if not is_core or (path in PAGES and _has_run_and_tag(scope)):
-            response = self._legacy_response_to(served, path, scope)
-            if response is not None:
+            if response := self._legacy_response_to(served, path, scope):
                 self._multiplexer._note_request()
                 return response
         if not is_core:
-            return _not_found(path)
+            # A plugin that has failed says why at addresses that nothing else has.
+            return (plugin and plugin.guard.response_to((), "", "", scope)) or _not_found(path)
         if scope["method"] not in SAFE_METHODS:
             return method_not_allowed(scope, set(SAFE_METHODS))
         if path == "/data/updates":
@@ -318,11 +318,9 @@ class App:
             for plugin in served.plugins.values():
                 legacy = plugin.mounted.legacy
                 routes = legacy.bare_routes if is_bare else legacy.routes
-                if not routes:
-                    continue
-                response = plugin.guard.response_to(routes, self._prefix + base, rest, scope)
-                if response is not None:
-                    return response
+                respond = plugin.guard.response_to
+                if routes and (found := respond(routes, self._prefix + base, rest, scope)):
+                    return found
         return None
 
     async def _static(self, served: _Served, path: str, request: Request) -> Response:

@@ -73,6 +73,9 @@ def test_a_fault_of_one_costs_only_that_one(tmp_path: Path) -> None:
     errors = {plugin.title: plugin.error for plugin in plugins}
     assert errors["A"] is errors["Parent"] is None
     assert [p.name for p in plugins if p.error] == ["bad", "data", "parent"]
+    client = make_client(tmp_path, plugins={"parent": parent_of(more)}, dev=False)
+    assert client.head("data/updates").status_code == client.get("data/runs").status_code == 200
+    assert client.get("data/nothing").status_code == 404
 
 
 def test_plugins_of_plugins_have_no_more() -> None:

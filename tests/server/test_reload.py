@@ -308,6 +308,20 @@ def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
         asking.join(WAIT_SECONDS)
 
 
+def test_files_with_names_of_the_core_cost_themselves_alone(dev_server: DevServer) -> None:
+    """Also those that come while the server runs, and are edited."""
+    dev_server.write("mine.py", PLUGIN)
+    for source in ("x = 1", "x = ", PLUGIN):
+        for name in ("data", "static", "healthz", "legacy"):
+            dev_server.write(f"{name}.py", f"{source}\n")
+            assert dev_server.get(f"data/plugin/{name}/word").status_code == 503
+        assert dev_server.client.head("data/updates").status_code == 200
+        for path in ("static/tbcore/cards.js", "healthz", "legacy/data/runs", "data/runs"):
+            assert dev_server.get(path).status_code == 200
+        assert dev_server.get("data/nothing").status_code == 404
+        assert dev_server.get("data/plugin/mine/word").json() == "one"
+
+
 def test_errors_of_the_page_are_logged(
     dev_server: DevServer, caplog: pytest.LogCaptureFixture
 ) -> None:

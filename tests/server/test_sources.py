@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tbcore.plugins import sources as sources_module
+from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.sources import Source, in_folder
 from tbcore.plugins.types import LoadedPlugin
@@ -120,6 +121,59 @@ def test_a_file_may_have_the_name_of_a_module_of_python(tmp_path: Path) -> None:
     import random
 
     assert random.random() < 1
+
+
+CORE = [
+    "", "data/runs", "data/status", "data/notes", "data/nothing", "data/nothing/x",
+    "data/item?run=a&tag=b", "legacy/data/item?run=a&tag=b", "picture?run=a&tag=b",
+    "static/tbcore/cards.js", "static/plugins/good/good.js", "static/nothing", "healthz", "readyz",
+    "metrics", "images", "events/", "data/plugin/good/word", "legacy/data/runs", "legacy/nothing",
+]  # fmt: skip
+"""Addresses that are not those of a plugin that is refused or fails."""
+GOOD = f"""
+from tbcore import LegacyApi
+{PLUGIN}
+@hookimpl
+def legacy_api():
+    item = Route("/item", lambda request: json_response("item"))
+    return LegacyApi(routes=[item], bare_routes=[Route("/picture", item.endpoint)])
+"""
+PAGES = f"{PLUGIN}\n@hookimpl\ndef page_routes():\n    return "
+
+
+@pytest.mark.parametrize("prefix", ["", "/team"])
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("x = 1", ("runs", "item", "picture")),
+        ("raise SystemExit(3)", ("runs", "item", "picture")),
+        (f"{PAGES}1 / 0", ("runs", "item", "picture")),
+        (f"{PAGES}[Route('/', lambda request: 1 / 0)]", ()),
+    ],
+)
+def test_a_file_with_a_name_of_the_core_costs_itself_alone(
+    tmp_path: Path, prefix: str, source: str, names: tuple[str, ...]
+) -> None:
+    """`data.py` is in the folder of many projects. It is refused, and others may fail: only their
+    own routes respond with 503."""
+    folder = write(tmp_path / "plugins", {"good.py": GOOD, "good.js": "export default {}"})
+    found = []
+    for _ in range(2):
+        client = make_client(
+            tmp_path, plugins=(), plugins_dirs=[str(folder)], path_prefix=prefix, dev=False
+        )
+        responses = {path: client.get(path, follow_redirects=False) for path in CORE}
+        responses["data/updates"] = client.head("data/updates")
+        found.append(
+            {p: (r.status_code, r.headers["content-security-policy"]) for p, r in responses.items()}
+        )
+        write(folder, {f"{name}.py": source for name in (*RESERVED_NAMES, *names)})
+    assert found[0] == found[1]
+    assert responses["data/item?run=a&tag=b"].json() == "item"
+    assert responses["picture?run=a&tag=b"].json() == "item"
+    for name in (*RESERVED_NAMES, *names):
+        response = client.get(f"data/plugin/{name}/word")
+        assert (response.status_code, f"plugin {name!r}" in response.text) == (503, True)
 
 
 @pytest.mark.parametrize(
