@@ -132,7 +132,8 @@ class Tuning:
     log_window_seconds: float = 10.0
     """Length of the time window within which the number of log lines of one plugin is limited."""
     wrong_token_log_seconds: float = 60.0
-    """Minimum time between two log lines about requests with a wrong token."""
+    """Minimum time between two log lines about requests with a wrong token. With `--dev`, also the
+    length of the time window within which the number of log lines about pages is limited."""
     reload_delay_seconds: float = 0.1
     """A plugin is reloaded when its files have been unchanged for this long: editors write a file
     in several steps."""

@@ -24,6 +24,7 @@ from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import close_all, load, mount_all
 from tbcore.plugins.settings import check_settings
+from tbcore.plugins.stats import PluginStats
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
@@ -101,7 +102,10 @@ class App:
         """Routes whose requests may have a body: a function from a Request to the Response, the
         methods, and the pool in which the function is called."""
         if config.dev:
-            self._body_routes["/data/page_errors"] = log_page_error, {"POST"}, self._pool
+            # One for all plugins: any user of this machine can send the names of more.
+            limit = PluginStats("*", log_window_seconds=config.tuning.wrong_token_log_seconds)
+            log = partial(log_page_error, limit)
+            self._body_routes["/data/page_errors"] = log, {"POST"}, self._pool
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
         self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from tbcore.errors import BadRequestError
 from tbcore.http import error_response, json_body
+from tbcore.plugins.stats import PluginStats
 from tbcore.text import printable_line
 
 logger = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ MAX_LINE_LENGTH = 500
 """Maximum number of characters that are logged of each line, and of the plugin's name."""
 
 
-def log_page_error(request: Request) -> Response:
-    """Logs the error in a request's body, and returns the response."""
+def log_page_error(limit: PluginStats, request: Request) -> Response:
+    """Logs the error in a request's body if the limit of lines allows it; returns the response."""
     try:
         page_error = json_body(request)
         plugin, stack = page_error["plugin"], page_error["stack"]
@@ -31,5 +32,6 @@ def log_page_error(request: Request) -> Response:
         lines = [printable_line(line)[:MAX_LINE_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
     except (BadRequestError, TypeError, KeyError, AttributeError):
         return error_response(400, 'the body must be JSON with the strings "plugin" and "stack"')
-    logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
+    if limit.may_log():
+        logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
     return Response(status_code=204)

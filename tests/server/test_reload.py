@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from common_fixtures import WAIT_SECONDS, patient_tuning
+from common_fixtures import WAIT_SECONDS, patient_tuning, until
 
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.stats import MAX_LINES_PER_WINDOW
 from tbcore.server.app import create_app
 from tbcore.server.reload import Reloader
 from tbcore.store.multiplexer import Multiplexer
@@ -44,13 +46,16 @@ def routes():
 """
 
 
+TUNING = {"reload_delay_seconds": 0.0, "wrong_token_log_seconds": 1.0}
+
+
 class DevServer:
     """A server with `--dev` and a folder of plugins, which are reloaded when a test asks for it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
-        self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(reload_delay_seconds=0.0)))
+        self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(**TUNING)))
         config = Config(logdir="", plugins_dirs=(str(folder),), dev=True, tuning=self.tuning)
         multiplexer = Multiplexer()
         self.reloader = Reloader(config, multiplexer)
@@ -339,6 +344,24 @@ def test_errors_of_the_page_are_logged(
     too_long = b" " * (1 << 20) + b"x"
     assert dev_server.client.post("data/page_errors", content=too_long).status_code == 413
     assert dev_server.get("data/page_errors").status_code == 405
+
+
+def test_the_log_of_errors_of_the_page_is_limited(
+    dev_server: DevServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For all plugins together: any user of the machine can send them, with any name."""
+    for number in range(200):
+        entry = {"plugin": f"p{number}", "stack": "TypeError"}
+        assert dev_server.client.post("data/page_errors", json=entry).status_code == 204
+    left_out = r"^plugin '\*': (\d+) more of its log lines within 1 s were left out$"
+
+    def counts() -> tuple[int, int]:
+        lines = "\n".join(caplog.messages)
+        return lines.count("failed in the page"), sum(map(int, re.findall(left_out, lines, re.M)))
+
+    # On a busy machine there may be several windows, each with the same limit.
+    until(lambda: sum(counts()) == 200)
+    assert MAX_LINES_PER_WINDOW <= counts()[0] < 200
 
 
 def test_other_files_give_the_tab_a_new_address_and_import_nothing(dev_server: DevServer) -> None:
