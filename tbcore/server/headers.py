@@ -75,6 +75,8 @@ def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
         # With no-referrer, browsers may send `Origin: null` with the page's own POST requests.
         (b"referrer-policy", b"same-origin"),
         (b"cross-origin-resource-policy", b"same-origin"),
+        # A page of another site that has opened this one keeps no reference to its window.
+        (b"cross-origin-opener-policy", b"same-origin"),
     ]
 
 

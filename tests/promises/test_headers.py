@@ -75,6 +75,7 @@ def check(headers: dict[str, str], ancestors: str = "'self'") -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
     assert headers["cache-control"].startswith("no-")
     assert "server" not in headers
     assert not [name for name in headers if name.startswith("access-control")]

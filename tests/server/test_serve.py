@@ -1055,6 +1055,7 @@ def test_every_raw_request_gets_a_complete_response(
         "x-content-type-options: nosniff",
         "referrer-policy: same-origin",
         "cross-origin-resource-policy: same-origin",
+        "cross-origin-opener-policy: same-origin",
         "cache-control: no-cache",
         "content-length: ",
     ):
