@@ -12,11 +12,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import signature
 from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tbcore.errors import TbcoreError
 from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import BACKLOG
@@ -45,7 +48,8 @@ class HttpServer(uvicorn.Server):
     ) -> None:
         """With `wrap`, requests go to the application that it returns for `app`.
 
-        With `parent`, the server ends when the parent of this process is another one.
+        With `parent`, the server ends when the parent of this process is another one. Raises
+        TbcoreError if this version of uvicorn would ignore the timeouts.
         """
         connections = Connections(lambda: safety_headers(app.policy), app.tuning)
         super().__init__(
@@ -68,6 +72,7 @@ class HttpServer(uvicorn.Server):
                 timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,  # type: ignore[arg-type]
             )
         )
+        _check_uvicorn(self.config)
         self._app = app
         self._on_started = on_started
         self._parent = parent
@@ -144,6 +149,24 @@ class HttpServer(uvicorn.Server):
         finally:
             for sig, handler in before.items():
                 signal.signal(sig, handler)
+
+
+def _check_uvicorn(config: uvicorn.Config) -> None:
+    """Raises TbcoreError if uvicorn would not use `TimeoutProtocol` as that expects.
+
+    That extends a private class of uvicorn. With another method or attribute in that class, most
+    requests would work, but without timeouts, or without a check of their headers.
+    """
+    config.load()
+    wrong = {"app", "conn"} - {*H11Protocol.__init__.__code__.co_names}
+    for name, ours in ((n, value) for n, value in vars(TimeoutProtocol).items() if n[0] != "_"):
+        theirs = signature(getattr(H11Protocol, name, lambda: None))
+        wrong |= {name} if [*signature(ours).parameters] != [*theirs.parameters] else set()
+    if wrong or getattr(config.http_protocol_class, "func", None) is not TimeoutProtocol:
+        raise TbcoreError(
+            f"uvicorn {uvicorn.__version__} changed {', '.join(sorted(wrong)) or 'Config.http'}, "
+            f"so timeouts would be off; pip install 'uvicorn>=0.30,<{uvicorn.__version__}'"
+        )
 
 
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
