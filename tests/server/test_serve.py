@@ -1063,6 +1063,28 @@ def test_every_raw_request_gets_a_complete_response(
     assert not any(line.startswith(("server:", "access-control")) for line in lines)
 
 
+POST = b"POST /data/run_attributes HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (CHUNKED + b"2\r\n{}\r\n0\r\n\r\n", 200),
+        (CHUNKED + b"2\r\n{}XX0\r\n\r\n", 400),
+        (CHUNKED + b"2\r\n{}\rX0\r\n\r\n", 400),
+        (POST + b"Content-Length: 800000\r\n\r\n" + b"[" * 400_000 + b"]" * 400_000, 400),
+    ],
+    ids=["chunk", "chunk with another end", "chunk with half an end", "deep JSON"],
+)
+def test_old_versions_of_h11_and_orjson_are_not_in_use(
+    serving: RunningServer, request_bytes: bytes, status: int
+) -> None:
+    """They find the end of a request elsewhere than proxies do, or end the process."""
+    assert raw(serving.port, request_bytes).startswith(b"HTTP/1.1 %d " % status)
+    assert serving.json("/data/runs") == []
+
+
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 @pytest.mark.parametrize("chunked_first", [True, False])
 def test_a_body_with_two_lengths_ends_the_connection(
@@ -1589,7 +1611,7 @@ class Unchecked(Response):
         lambda request: PlainTextResponse("abc", status_code=204),
         lambda request: StreamingResponse(iter([b"abc"]), headers={"x-name": "a\nb"}),
         lambda request: Unchecked(),
-        raising(HTTPException(99)),
+        raising(HTTPException(99, "abc")),
         raising(HTTPException(404, headers={"x-name": "a\nb"})),
         raising(HTTPException(404, headers={"x-name": "\u2028"})),
     ],

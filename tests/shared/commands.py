@@ -42,7 +42,9 @@ def piped(
     argv = list(map(str, arguments))
     with contextlib.chdir(cwd or "."), CliRunner().isolation(env=changed) as (output, errors, _):
         status = main(argv)
-    texts = [stream.getvalue().decode() for stream in (output, errors)]
+        sys.stdout.flush()
+        # Some versions of click close the streams at the end of the block.
+        texts = [stream.getvalue().decode() for stream in (output, errors)]
     return subprocess.CompletedProcess(argv, status, *texts)
 
 

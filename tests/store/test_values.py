@@ -471,6 +471,13 @@ def test_other_metadata_is_no_session(content: bytes, error: str) -> None:
         values.session_start(summaries.metadata("hparams", content))
 
 
+def is_repeated(field: Any) -> bool:
+    """Newer versions of protobuf warn when `label` is used; older ones have no `is_repeated`."""
+    if hasattr(field, "is_repeated"):
+        return bool(field.is_repeated)
+    return bool(field.label == field.LABEL_REPEATED)
+
+
 @pytest.mark.parametrize("message", list(hparams_pb2.DESCRIPTOR.message_types_by_name))
 def test_messages_of_hyperparameters_are_those_of_tensorboard(message: str) -> None:
     """Names, numbers and types of fields are equal, with both modules in one process."""
@@ -481,7 +488,7 @@ def test_messages_of_hyperparameters_are_those_of_tensorboard(message: str) -> N
 
     def shape(descriptor: Any) -> dict[str, tuple[Any, ...]]:
         return {
-            field.name: (field.number, field.type, field.is_repeated, field.has_presence)
+            field.name: (field.number, field.type, is_repeated(field), field.has_presence)
             for field in descriptor.fields
         }
 

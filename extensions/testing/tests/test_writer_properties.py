@@ -88,7 +88,9 @@ def test_tensors_of_every_type_are_read_back_by_the_core(written: list[Tensor]) 
             [item] = multiplexer.items("run", tag, ALL)
             value = item.read()
             assert not isinstance(value, bytes)
-            assert value.tensor == summaries.tensor_proto(array, dtype, as_bytes=content)
+            # As bytes: in some versions of protobuf, a message with NaN does not equal itself.
+            wanted = summaries.tensor_proto(array, dtype, as_bytes=content)
+            assert value.tensor.SerializeToString() == wanted.SerializeToString()
             if dtype[0] == "q":
                 with pytest.raises(DecodeError, match=f"DT_{dtype.upper()}"):
                     tensor_to_numpy(value.tensor)

@@ -355,5 +355,9 @@ def test_layouts_are_those_of_tensorboard(tbcore_logdir: Path, client: Any) -> N
     writer.add_event(Event(summary=Summary(value=[value])))
     writer.close()
 
-    expected = json_format.MessageToDict(layout, always_print_fields_with_no_presence=True)
+    # The option has different names in different versions of protobuf.
+    try:
+        expected = json_format.MessageToDict(layout, always_print_fields_with_no_presence=True)
+    except TypeError:
+        expected = json_format.MessageToDict(layout, including_default_value_fields=True)
     assert client().get(BASE + "layout").json() == expected

@@ -30,6 +30,9 @@ MAX_COMMAS = 50_000
 Protobuf's JSON parser takes about 10 µs per value, during which all other requests wait. A
 compressed body of 1 MB can contain 5 million values.
 """
+_OTHER_ERRORS = ValueError, TypeError, AttributeError, RecursionError, SystemError
+"""What json_format raises for some invalid messages, beside its own error. SystemError is that of
+versions before 5, for an enum value that is not Unicode."""
 _AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}
 
 
@@ -47,8 +50,7 @@ def parse_message(request: Request, message_type: type[M]) -> M:
         raise BadRequestError(f"too many values in the {name}; expected at most about {MAX_COMMAS}")
     try:
         found: M = json_format.Parse(text, message_type())
-    except (json_format.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
-        # json_format.Error covers most invalid messages, but not all.
+    except (json_format.Error, *_OTHER_ERRORS) as error:
         reason = " ".join(str(error).split())
         raise BadRequestError(
             f"the request is not a valid {name} in JSON: {reason[:300]}"

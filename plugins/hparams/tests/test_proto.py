@@ -9,6 +9,13 @@ import pytest
 from tbcore_hparams.proto import api_pb2
 
 
+def is_repeated(field: Any) -> bool:
+    """Newer versions of protobuf warn when `label` is used; older ones have no `is_repeated`."""
+    if hasattr(field, "is_repeated"):
+        return bool(field.is_repeated)
+    return bool(field.label == field.LABEL_REPEATED)
+
+
 @pytest.mark.parametrize("message", list(api_pb2.DESCRIPTOR.message_types_by_name))
 def test_fields_are_those_of_tensorboard(message: str) -> None:
     """Names, numbers and types are equal for each message, with both modules in one process."""
@@ -16,7 +23,7 @@ def test_fields_are_those_of_tensorboard(message: str) -> None:
 
     def shape(descriptor: Any) -> dict[str, tuple[Any, ...]]:
         return {
-            field.name: (field.number, field.type, field.is_repeated, field.has_presence)
+            field.name: (field.number, field.type, is_repeated(field), field.has_presence)
             for field in descriptor.fields
         }
 

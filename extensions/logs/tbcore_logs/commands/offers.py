@@ -16,7 +16,7 @@ from tbcore_logs.commands.arguments import default_logdir
 if TYPE_CHECKING:
     from tbcore_logs.names import Names
 
-Offers = list[CompletionItem[str]]
+Offers = list["CompletionItem[str]"]
 _STATS = "last", "min", "max", "argmin", "argmax"
 _OWN_COLUMNS = "run", "state", "step", "started", "age", "took"
 _COLUMNS_OF_GROUPS = "group", "runs"
