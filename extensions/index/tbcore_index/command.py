@@ -31,6 +31,7 @@ def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | 
 
 
 @click.command("index", cls=Command, short_help="Make or update an index of many runs.")
+@click.argument("directory", metavar="[LOGDIR]", required=False)
 @click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
 @click.option("--logdir_spec", metavar="SPEC", help="Several directories, as for `serve`.")
 @click.option("--index", "path", metavar="PATH", required=True, help="Directory of the index.")
@@ -66,6 +67,7 @@ def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | 
 def index_command(
     context: click.Context,
     *,
+    directory: str | None,
     logdir: str | None,
     logdir_spec: str | None,
     path: str,
@@ -81,16 +83,15 @@ def index_command(
 
     The exit status is 3 if something could not be read. What can be read is in the index.
     """
-    if (logdir is None) == (logdir_spec is None):
-        raise click.UsageError("expected --logdir or --logdir_spec", context)
+    given = [text for text in (directory, logdir, logdir_spec) if text is not None]
+    if len(given) != 1:
+        raise click.UsageError("expected LOGDIR, or --logdir, or --logdir_spec", context)
     if workers and cluster:
         raise click.UsageError("--workers and --cluster cannot be combined", context)
     if (tls or insecure_cluster) and not cluster:
         option = "--tls" if tls else "--insecure_cluster"
         raise click.UsageError(f"{option} needs --cluster", context)
-    specs = logdir_specs(
-        os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
-    )
+    specs = logdir_specs(os.path.expanduser(given[0]), context, is_spec=logdir_spec is not None)
     from tbcore.engine import is_uri
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place

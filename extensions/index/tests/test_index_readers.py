@@ -166,6 +166,16 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
     assert damage[1] == "tbcore: 1 run written in TIME"
 
 
+def test_the_log_directory_may_be_an_argument(index: Path, tmp_path: Path) -> None:
+    """As for all other commands; the index knows it as the one that --logdir names."""
+    logs, new = str(tmp_path / "logs"), str(tmp_path / "new")
+    for arguments in ([logs], ["--logdir", logs]):
+        command = [sys.executable, "-m", "tbcore", "index", *arguments, "--index", new]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert list(tbcore.open(new)) == list(tbcore.open(index))
+
+
 def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
     def error(*arguments: str) -> str:
         command = [sys.executable, "-m", "tbcore", *arguments]
@@ -186,7 +196,9 @@ def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
     absent = error("index", "--logdir", str(tmp_path / "absent"), "--index", str(tmp_path / "new"))
     assert absent == f"tbcore: {tmp_path / 'absent'}: no such directory\n"
     assert not (tmp_path / "new").exists()
-    assert "expected --logdir or --logdir_spec" in error("index", "--index", str(index))
+    one = "expected LOGDIR, or --logdir, or --logdir_spec"
+    assert one in error("index", "--index", str(index))
+    assert one in error("index", logs, "--logdir", logs, "--index", str(index))
     assert error("index").startswith("tbcore: missing option '--index'; see ")
     with pytest.raises(TbcoreError, match="cannot make the index /dev/null/x: "):
         update(logs, "/dev/null/x")
