@@ -3,7 +3,10 @@
 #     docker build --tag tbcore .                         the server; a request needs a token
 #     docker build --target kubeflow --tag tbcore-kubeflow .
 
-FROM python:3.13-slim AS build
+# A tag may become another image. To build on a fixed one, give its digest, python@sha256:...
+ARG PYTHON=python:3.13-slim
+
+FROM $PYTHON AS build
 WORKDIR /source
 COPY . .
 # The wheels have the front-end libraries, which npm fetches.
@@ -17,13 +20,15 @@ RUN python -m venv --without-pip /opt/tbcore \
         --constraint /wheels/constraints.txt "tbcore-server[$EXTRAS]"
 
 # What both images have. It runs as any user, with a read-only root, and needs no home directory.
-FROM python:3.13-slim AS base
+FROM $PYTHON AS base
 COPY --from=build /opt/tbcore /opt/tbcore
 # Only here tbcore has TensorBoard's name, too, under the path that programs expect.
 RUN ln -s /opt/tbcore/bin/tbcore /usr/local/bin/tbcore \
     && ln -s /opt/tbcore/bin/tbcore /usr/local/bin/tensorboard
+# For a volume with notes on runs, whichever user the container runs as.
+RUN mkdir --mode=1777 /data
 # Variables, so that they hold for every command line; options in one take precedence.
-ENV TBCORE_LOGDIR=/logs TBCORE_HOST=0.0.0.0 TBCORE_PORT=6006
+ENV TBCORE_LOGDIR=/logs TBCORE_HOST=0.0.0.0 TBCORE_PORT=6006 XDG_DATA_HOME=/data
 EXPOSE 6006
 # A number, by which Kubernetes sees that it is not root.
 USER 1000

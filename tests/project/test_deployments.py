@@ -85,7 +85,8 @@ def test_the_example_for_compose() -> None:
     [compose] = documents("compose.yaml")
     [service] = compose["services"].values()
     assert service["read_only"] is True
-    assert service["volumes"] == ["./runs:/logs:ro"]
+    assert service["volumes"] == ["./runs:/logs:ro", f"notes:{of_image()['XDG_DATA_HOME']}"]
+    assert list(compose["volumes"]) == ["notes"]
     assert service["ports"] == ["127.0.0.1:6006:6006"]
     assert service["environment"]["TBCORE_TOKEN"].startswith("${TBCORE_TOKEN:?")
     assert set(service["environment"]) <= serve_variables()
@@ -197,6 +198,28 @@ def test_variables_take_the_place_of_those_of_the_image(
         server = Served(folder, tbcore, "serve", **token, **{**image, **given})
         ended.append(server)
         until(lambda log=server.log: "(Press CTRL+C to quit)" in log.read_text())
+
+
+def test_notes_have_a_place(tmp_path: Path, ended: list[Served]) -> None:
+    """A server with the variables of the image keeps them there; that of a unit can write to it."""
+    write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
+    tbcore = str(Path(sys.executable).with_name("tbcore"))
+    data = tmp_path / of_image()["XDG_DATA_HOME"].lstrip("/")
+    image = {**of_image(), "TBCORE_LOGDIR": "logs", "TBCORE_TOKEN": "x", "TBCORE_PORT": "0"}
+    server = Served(tmp_path, tbcore, "serve", **{**image, "XDG_DATA_HOME": str(data)})
+    ended.append(server)
+    client = http.client.HTTPConnection("127.0.0.1", port_of(server.process, server.log))
+    body = '{"runs": ["train"], "set": {"starred": true}}'
+    headers = {"Authorization": "Bearer x", "Content-Type": "application/json"}
+    client.request("POST", "/data/notes", body, headers)
+    assert client.getresponse().status == 200
+    assert [path.name for path in data.iterdir()] == ["tbcore"]
+
+    unit = block("operations.md", "tbcore-group.service")
+    [directory] = re.findall(r"^StateDirectory=(.*)$", unit, re.MULTILINE)
+    [home] = re.findall(r"^Environment=XDG_DATA_HOME=(.*)$", unit, re.MULTILINE)
+    # systemd makes `%S/tbcore`, which is the only directory that the server can write to.
+    assert f"{home}/tbcore" == f"%S/{directory}"
 
 
 @pytest.mark.parametrize("prefix", ["", "runs"])
