@@ -7,7 +7,8 @@
     python3 dev.py wheels                                 build and check everything in `dist`
 
 PART is `--quick` for the checks that take at most three minutes, `--services` for the tests with
-real services, or `--isolated` for the tests of each distribution where nothing else is installed.
+real services, `--isolated` for the tests of each distribution where nothing else is installed, or
+`--lowest` for the quick tests with the oldest version of each package that is allowed.
 The first two commands create `.venv` next to this file, with the core, all plugins
 and the extensions installed from the checkout. That takes a minute the first time, and again after
 a change of a pyproject.toml, of the front-end libraries or of the build hook.
@@ -37,7 +38,7 @@ FLAGS = ("--bind-all", "--dev", "--exit-with-parent", "--no-token", "--open")
 LARGE_EXTENSIONS = ("index",)
 """Extensions whose requirements are installed only with the test tools."""
 
-PARTS = ("--quick", "--services", "--isolated")
+PARTS = ("--quick", "--services", "--isolated", "--lowest")
 """The options of `dev.py test` that select a part of the checks."""
 
 
@@ -153,6 +154,21 @@ def jupyter_requirements() -> list[str]:
     """JupyterLab, and what its users install of this checkout."""
     folders = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
     return [*dependency_group("jupyter"), *(f"--editable={folder}" for folder in folders)]
+
+
+def lowest_requirements() -> list[str]:
+    """The oldest allowed version of each package, our own distributions, and test tools."""
+    import re
+
+    import distributions
+
+    projects = distributions.projects()
+    allowed = {text for project in projects for text in project.requirements()}
+    # Tests need a machine without these two.
+    allowed = {text for text in allowed if not text.startswith(("adlfs", "gcsfs"))}
+    lowest = [re.sub(r">=([^,]*).*", r"==\1", text) for text in sorted(allowed)]
+    ours = [f"--editable={ROOT / project.folder}" for project in projects]
+    return [*lowest, *ours, *dependency_group("dev")]
 
 
 def read_stamp(path: Path) -> dict[str, object]:
@@ -293,6 +309,14 @@ def test(part: str, pytest_arguments: list[str]) -> int:
         command = [str(python), str(ROOT / "tests" / "shared" / "isolated.py"), *pytest_arguments]
         return subprocess.run(command, cwd=ROOT, check=False).returncode
     steps = checks.Steps()
+    if part == "--lowest":
+        if sys.version_info[:2] > (3, 11):
+            log("--lowest needs Python 3.11: the oldest packages have no wheels for newer ones")
+            return 2
+        python = make_tool_environment("lowest", lowest_requirements())
+        steps.add("environment", True)
+        checks.run_pytest(steps, python, [checks.LOWEST], pytest_arguments)
+        return steps.summary()
     python = make_environment(with_tools=True)
     if part != "--quick":
         make_tool_environment("jupyter", jupyter_requirements())

@@ -186,3 +186,11 @@ def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: P
         "SKIPPED [1] tests/test_it.py:0: needs README.md of the repository",
         "SKIPPED [1] tests/test_it.py:0: needs tbcore-fake",
     ], done.stdout
+
+
+@pytest.mark.release
+@pytest.mark.skipif(sys.version_info[:2] > (3, 11), reason="needs the oldest Python")
+def test_the_tests_pass_with_the_oldest_allowed_version_of_each_package() -> None:
+    """Each floor in a pyproject.toml is one that works."""
+    command = [sys.executable, "dev.py", "test", "--lowest"]
+    assert subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 0

@@ -528,6 +528,7 @@ def test_the_metadata_of_wheels(distributions: Distributions) -> None:
         "click",
         "google-crc32c",
         "google-re2",
+        "h11",
         "numpy",
         "orjson",
         "pluggy",

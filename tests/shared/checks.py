@@ -40,6 +40,10 @@ class PytestCall(NamedTuple):
 
 MAIN = PytestCall("pytest", "not browser and not services", (), True)
 QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
+LOWEST = QUICK._replace(
+    name="pytest: lowest versions",
+    folders=("tests/server", "tests/store", "tests/eventfiles", "plugins", "extensions"),
+)
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
 BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/page",), True)
 _SERVICES = "tests/promises", "extensions"

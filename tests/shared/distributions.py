@@ -68,6 +68,12 @@ class Project(NamedTuple):
         """The names of its entry points in a group."""
         return list(self.metadata.get("entry-points", {}).get(group, {}))
 
+    def requirements(self) -> list[str]:
+        """What it requires and what its extras do, but for our own distributions."""
+        extras = self.metadata.get("optional-dependencies", {}).values()
+        texts = [*self.metadata["dependencies"], *(text for extra in extras for text in extra)]
+        return [text for text in texts if not text.startswith("tbcore-")]
+
     def wheel(self, dist: Path) -> Path:
         """Its wheel in a folder of built distributions."""
         return dist / f"{self.name.replace('-', '_')}-{self.version}-py3-none-any.whl"
