@@ -114,7 +114,8 @@ def _column(text: str, columns: RunColumns) -> dict[str, Any]:
         column["steps"] = [point and point[0] for point in points]
         return {**column, **_unknown(attribute, columns.index.tags)}
     except QueryError as error:
-        return {"error": error.message}
+        late = {"is_late": True} if error.message == _LATE else {}
+        return {"error": error.message, **late}
 
 
 def _unknown(attribute: Attribute, known: Names) -> dict[str, list[str]]:

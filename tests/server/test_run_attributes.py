@@ -418,7 +418,7 @@ def test_what_takes_too_long_has_an_error_and_is_computed_by_the_next_request(
     columns = ["lr", "loss:at(0)", "los:last", "step", "x:mean"]
     for query in ("a", "lr=2 | loss:min<1 | re:a", "los:min<1"):
         answer = late.ask(columns=columns, query=query, names=True)
-        assert [column["error"] for column in answer["columns"]] == [error] * 5
+        assert answer["columns"] == [{"error": error, "is_late": True}] * 5
         assert answer["query"] == {"error": error, "at": 0, "note": "", "offers": []}
         assert answer["names"] == {"hparams": ["lr"], "tags": ["loss"]}
     generation = answer["generation"]

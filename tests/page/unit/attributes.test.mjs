@@ -135,3 +135,15 @@ test("names are requested once they are wanted, and again when the lists change"
   await until(() => attributes.names.value?.tags.length === 2);
   assert.deepEqual(asked, [{ names: true }, { names: true }].map((each, i) => (i === 0 ? each : { since: "g", ...each })));
 });
+
+test("attributes that the server could not compute in time are requested again, fewer at once", async () => {
+  const late = { error: "the request takes too long", is_late: true };
+  const answer = (/** @type {any[]} */ ...columns) => ({ generation: "g", is_delta: false, runs: ["a"], columns });
+  const { attributes, asked } = open(answer(hparam("lr", [1]), late, late, late), answer(hparam("bs", [2]), late), answer(late), answer(hparam("last", [4])));
+  const stop = attributes.want(["lr", "bs", "wd", "last"]);
+  await until(() => valuesOf(attributes, "last").a === 4);
+  assert.deepEqual(asked, [["lr", "bs", "wd", "last"], ["bs", "wd"], ["wd"], ["last"]].map((columns) => ({ columns })));
+  assert.equal(valuesOf(attributes, "lr").a, 1);
+  assert.deepEqual(attributes.column("wd").meaning.value, { error: "the request takes too long" });
+  stop();
+});

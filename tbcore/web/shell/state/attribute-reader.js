@@ -19,8 +19,9 @@ const MAX_UNWANTED = 30;
 
 /**
  * What the server is asked for. `generation` is that of the last response, "" before the first; and
- * `readAt` is the page's generation when that was requested.
- * @typedef {{ text: string, generation: string, readAt: string }} Entry
+ * `readAt` is the page's generation when that was requested. `isLate` is whether the server could not
+ * compute it in time.
+ * @typedef {{ text: string, generation: string, readAt: string, isLate?: boolean }} Entry
  */
 
 /** Keeps attributes up to date for as long as the page is open. @param {Attributes} attributes @param {ServerState} state */
@@ -32,6 +33,8 @@ export function keepReading(attributes, state) {
   let generation = "";
   /** The generation of the lists when the names were last read. */
   let namesReadAt = "";
+  /** Number of attributes in a request: fewer if the server could not compute all in time. */
+  let maxAsked = MAX_ASKED;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
@@ -81,9 +84,11 @@ export function keepReading(attributes, state) {
     const readsNames = attributes.areNamesWanted.value && lists !== namesReadAt;
     const generations = new Set(asked.map(({ generation }) => generation));
     for (const since of generations) {
-      const group = asked.filter(({ generation }) => generation === since).slice(0, MAX_ASKED);
+      const group = asked.filter(({ generation }) => generation === since).slice(0, maxAsked);
       generation = await request(attributes, group, since, false);
-      for (const entry of group) entry.readAt = all;
+      const late = group.filter((entry) => entry.isLate);
+      if (late.length > 0) maxAsked = Math.max(1, Math.floor(group.length / 2));
+      for (const entry of group) if (!entry.isLate || group.length === 1) entry.readAt = all;
     }
     if (readsNames) {
       generation = await request(attributes, [], generation, true);
@@ -137,11 +142,16 @@ async function request(attributes, asked, since, names) {
   return answer.generation;
 
   /** @param {Entry} entry @param {any} read */
-  function storeColumn(entry, { error, values = [], steps, text, kind, name, stat, step }) {
+  function storeColumn(entry, { error, is_late: isLate = false, values = [], steps, text, kind, name, stat, step }) {
     const { runs, is_delta } = answer;
+    entry.isLate = isLate;
     const column = attributes.column(entry.text);
     const [before, stepsBefore] = [column.values.peek(), column.steps.peek()];
-    column.meaning.value ??= error === undefined ? { text, attribute: { kind, name, stat, step } } : { error };
+    const known = column.meaning.peek();
+    if (error !== undefined && (!isLate || asked.length === 1)) column.meaning.value ??= { error };
+    // One that was late once may come later.
+    if (error === undefined && !(known && "attribute" in known)) column.meaning.value = { text, attribute: { kind, name, stat, step } };
+    if (isLate) return;
     column.values.value = merged(is_delta ? before : null, runs, stat ? values.map(toNumber) : values, before);
     column.steps.value = merged(is_delta ? stepsBefore : null, steps ? runs : [], steps ?? [], stepsBefore);
     entry.generation = answer.generation;
