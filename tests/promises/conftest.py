@@ -12,7 +12,6 @@ import json
 import os
 import re
 import resource
-import signal
 import socket
 import subprocess
 import sys
@@ -252,8 +251,6 @@ def _confine(descriptors: int | None) -> None:
     """Limits the child process, before it executes the server."""
     if descriptors is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-    # Ctrl-C may be ignored if the tests run in the background.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if os.geteuid() == 0:
         # Root may read files without permission, and tests run as root in containers.
         libc = ctypes.CDLL(None)

@@ -30,6 +30,7 @@ from tbcore.tuning import Tuning
 __all__ = [
     "generous_timeouts",
     "pytest_collection_modifyitems",
+    "pytest_configure",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
     "pytest_runtest_teardown",
@@ -133,6 +134,19 @@ def generous_timeouts() -> Iterator[None]:
         yield
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets the processes that tests start receive signals that this process ignores.
+
+    `nohup` makes a program ignore SIGHUP, and shells make those in the background ignore SIGINT; a
+    program passes this on to all that it starts. A handler is not passed on.
+    """
+    if config.getoption("dist", "no") != "no":
+        return  # The processes that run the tests ignore these signals, too.
+    for sig in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(sig) is signal.SIG_IGN:
+            signal.signal(sig, lambda number, frame: None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects tests marked `release`, unless -m names the mark. Browser tests become the last.
 
@@ -166,7 +180,7 @@ def process_state() -> dict[str, Any]:
         "the garbage collector": (gc.isenabled(), gc.get_threshold()),
         "logging.disable": logging.root.manager.disable,
     }
-    for sig in (signal.SIGINT, signal.SIGTERM):
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         state[sig.name] = signal.getsignal(sig)
     for name in ("root", "asyncio", "tbcore"):
         logger = logging.getLogger(name)

@@ -8,7 +8,9 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +21,33 @@ from tbcore_logs.printing.writers import WRITERS
 from tbcore_testing import write_run
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_temporary_file(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.fixture
+def dispose() -> Iterator[Callable[[signal.Signals, Any], None]]:
+    """`signal.signal` for one test: what this process does at signals depends on who started it."""
+    before: dict[signal.Signals, Any] = {}
+
+    def dispose(number: signal.Signals, handler: Any) -> None:
+        before[number] = signal.signal(number, handler)
+
+    yield dispose
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_no_temporary_file(
+    tmp_path: Path, number: signal.Signals, dispose: Callable[[signal.Signals, Any], None]
+) -> None:
     """Nor does it change the file; afterwards, signals do what they did before."""
     path = tmp_path / "x.csv"
     path.write_text("before")
-    before = signal.getsignal(number)
-    expected = KeyboardInterrupt if number == signal.SIGINT else SystemExit
+    is_interrupt = number == signal.SIGINT
+    before = signal.default_int_handler if is_interrupt else signal.SIG_DFL
+    dispose(number, before)
+    expected = KeyboardInterrupt if is_interrupt else SystemExit
 
     def write() -> None:
         with opened_for_writing(path) as file:
@@ -38,6 +60,19 @@ def test_a_signal_leaves_no_temporary_file(tmp_path: Path, number: signal.Signal
     assert signal.getsignal(number) is before
     assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
     assert path.read_text() == "before"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_ignored_signal_stays_ignored(
+    tmp_path: Path, number: signal.Signals, dispose: Callable[[signal.Signals, Any], None]
+) -> None:
+    """As those of `nohup` and of a shell's jobs in the background: the file is written."""
+    dispose(number, signal.SIG_IGN)
+    with opened_for_writing(tmp_path / "x.csv") as file:
+        os.kill(os.getpid(), number)
+        file.write(b"whole")
+    assert signal.getsignal(number) is signal.SIG_IGN
+    assert (tmp_path / "x.csv").read_bytes() == b"whole"
 
 
 @pytest.mark.parametrize("ending", WRITERS)
