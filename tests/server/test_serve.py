@@ -597,6 +597,19 @@ def test_without_plugins_a_line_has_the_reason(start: Make) -> None:
     start().line("^no plugins are loaded, because the variable TBCORE_PLUGINS names none$")
 
 
+def test_a_start_needs_nothing_that_only_some_requests_need(
+    start: Make, environment: dict[str, str]
+) -> None:
+    """With every plugin, and after the first requests of a page: no regular expressions of RE2."""
+    del environment["TBCORE_PLUGINS"]
+    server = start()
+    server.line(r"^2 runs in 2 files")
+    assert {"custom_scalars", "hparams"} <= server.json("/data/plugins_listing").keys()
+    libraries = Path(f"/proc/{server.process.pid}/maps").read_text()
+    assert "/numpy/" in libraries
+    assert "/re2/" not in libraries
+
+
 # The token ---------------------------------------------------------------------------------------
 
 
