@@ -10,8 +10,8 @@ PART is `--quick` for the checks that take at most three minutes, `--services` f
 real services, `--isolated` for the tests of each distribution where nothing else is installed, or
 `--lowest` for the quick tests with the oldest version of each package that is allowed.
 The first two commands create `.venv` next to this file, with the core, all plugins
-and the extensions installed from the checkout. That takes a minute the first time, and again after
-a change of a pyproject.toml, of the front-end libraries or of the build hook.
+and the extensions installed from the checkout. That takes half a minute the first time, and a few
+seconds after a change of a pyproject.toml, of the front-end libraries or of the build hook.
 """
 
 # An old Python must be able to run this file up to the message below. So the file has no new
@@ -82,6 +82,8 @@ def make_environment(with_tools: bool) -> Path:
 
     If `with_tools` is true, the test tools are installed, too. They stay installed in later calls.
     """
+    import installing
+
     python = python_of(VENV)
     stamp = read_stamp(STAMP)
     current = fingerprint()
@@ -99,13 +101,8 @@ def make_environment(with_tools: bool) -> Path:
         current = fingerprint()
     log("installing tbcore, its plugins and extensions from this checkout; later starts skip this")
     STAMP.unlink(missing_ok=True)
-    # In one call, so that pip takes the core, which the plugins require, from the checkout.
-    requirements = ["-e", str(ROOT)]
-    for project in [*plugin_folders(), *extension_folders(with_tools)]:
-        requirements += ["-e", str(project)]
-    if with_tools:
-        requirements += test_requirements()
-    install(python, requirements)
+    projects = [ROOT, *plugin_folders(), *extension_folders(with_tools)]
+    installing.install(python, test_requirements() if with_tools else [], projects)
     STAMP.write_text(json.dumps({"fingerprint": current, "tools": with_tools}), encoding="utf-8")
     return python
 
@@ -150,25 +147,17 @@ def dependency_group(name: str) -> list[str]:
     return requirements
 
 
-def jupyter_requirements() -> list[str]:
-    """JupyterLab, and what its users install of this checkout."""
-    folders = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
-    return [*dependency_group("jupyter"), *(f"--editable={folder}" for folder in folders)]
-
-
 def lowest_requirements() -> list[str]:
-    """The oldest allowed version of each package, our own distributions, and test tools."""
+    """The oldest allowed version of each package, and the test tools."""
     import re
 
     import distributions
 
-    projects = distributions.projects()
-    allowed = {text for project in projects for text in project.requirements()}
+    allowed = {text for project in distributions.projects() for text in project.requirements()}
     # Tests need a machine without these two.
     allowed = {text for text in allowed if not text.startswith(("adlfs", "gcsfs"))}
     lowest = [re.sub(r">=([^,]*).*", r"==\1", text) for text in sorted(allowed)]
-    ours = [f"--editable={ROOT / project.folder}" for project in projects]
-    return [*lowest, *ours, *dependency_group("dev")]
+    return [*lowest, *dependency_group("dev")]
 
 
 def read_stamp(path: Path) -> dict[str, object]:
@@ -226,13 +215,6 @@ def make_venv(folder: Path) -> None:
             "(Debian and Ubuntu: apt install python3-venv)"
         )
     venv.create(folder, clear=True, with_pip=True, symlinks=os.name != "nt")
-
-
-def install(python: Path, requirements: list[str]) -> None:
-    """Installs requirements with pip, which prints nothing but errors."""
-    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    if subprocess.run([*pip, "install", *requirements], check=False).returncode != 0:
-        sys.exit("dev.py: installing failed; see pip's message above")
 
 
 # serve -------------------------------------------------------------------------------------------
@@ -313,13 +295,16 @@ def test(part: str, pytest_arguments: list[str]) -> int:
         if sys.version_info[:2] > (3, 11):
             log("--lowest needs Python 3.11: the oldest packages have no wheels for newer ones")
             return 2
-        python = make_tool_environment("lowest", lowest_requirements())
+        projects = [ROOT, *plugin_folders(), *extension_folders(True)]
+        python = make_tool_environment("lowest", lowest_requirements(), projects)
         steps.add("environment", True)
         checks.run_pytest(steps, python, [checks.LOWEST], pytest_arguments)
         return steps.summary()
     python = make_environment(with_tools=True)
     if part != "--quick":
-        make_tool_environment("jupyter", jupyter_requirements())
+        # JupyterLab, and what its users install of this checkout.
+        projects = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
+        make_tool_environment("jupyter", dependency_group("jupyter"), projects)
     steps.add("environment", True)
     return checks.run_all(steps, python, part, pytest_arguments)
 
@@ -350,22 +335,25 @@ def wheels() -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def make_tool_environment(name: str, requirements: list[str]) -> Path:
+def make_tool_environment(
+    name: str, requirements: list[str], projects: "list[Path] | None" = None
+) -> Path:
     """Creates or updates an environment of one command, `.venv-NAME`; returns its Python's path."""
+    import installing
+
     folder = ROOT / f".venv-{name}"
     stamp, python = folder / "tbcore-dev.json", python_of(folder)
-    # Entry points of packages of this checkout are read when they are installed.
-    has_packages = any("--editable" in requirement for requirement in requirements)
     current: dict[str, object] = {"place": str(ROOT), "requirements": requirements}
-    current |= {"fingerprint": fingerprint()} if has_packages else {}
+    # Entry points of packages of this checkout are read when they are installed.
+    current |= {"fingerprint": fingerprint()} if projects else {}
     if read_stamp(stamp) != current or not works(python):
         log(f"creating {folder.name}; later calls skip this")
         make_venv(folder)
-        install(python, requirements)
+        installing.install(python, requirements, projects or [])
         stamp.write_text(json.dumps(current), encoding="utf-8")
     return python
 
 
 if __name__ == "__main__":
-    sys.path.append(str(ROOT / "tests" / "shared"))  # has the modules `checks` and `machine`
+    sys.path.append(str(ROOT / "tests" / "shared"))  # has modules of this program
     sys.exit(main())

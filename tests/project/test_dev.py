@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,8 @@ from types import ModuleType
 
 import checks
 import click
+import distributions
+import installing
 import machine
 import pytest
 
@@ -194,3 +199,143 @@ def test_the_tests_pass_with_the_oldest_allowed_version_of_each_package() -> Non
     """Each floor in a pyproject.toml is one that works."""
     command = [sys.executable, "dev.py", "test", "--lowest"]
     assert subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 0
+
+
+def test_started_processes_receive_signals_that_the_tests_ignore(tmp_path: Path) -> None:
+    """The tests run under `nohup` and in the background, too, and go on when the terminal ends."""
+    (tmp_path / "conftest.py").write_text("from common_fixtures import *\n")
+    (tmp_path / "test_it.py").write_text(
+        "import os, signal, subprocess, sys\n"
+        "import pytest\n"
+        "@pytest.mark.parametrize('name', ['SIGINT', 'SIGHUP'])\n"
+        "def test_it(name):\n"
+        "    os.kill(os.getpid(), getattr(signal, name))\n"
+        "    program = f'import os, signal; os.kill(os.getpid(), signal.{name}); print(1)'\n"
+        "    done = subprocess.run([sys.executable, '-c', program], stdout=subprocess.PIPE)\n"
+        "    assert (done.returncode, done.stdout) == (-getattr(signal, name), b'')\n"
+    )
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {REPOSITORY}/tests/shared\n")
+    script = f"trap '' INT HUP; exec {shlex.quote(sys.executable)} -m pytest -q -n 1 test_it.py"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert re.search("^2 passed", done.stdout, re.MULTILINE), done.stdout
+
+
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "tbcore-{name}"
+version = "1.5"
+dependencies = [{requires}]
+[project.optional-dependencies]
+more = ["tbcore-absent>=2"]
+[project.scripts]
+{name} = "tbcore_{name}:main"
+[project.entry-points."tbcore.plugins"]
+{point} = "tbcore_{name}"
+[tool.hatch.build.hooks.custom]
+path = "hook.py"
+"""
+HOOK = """
+from pathlib import Path
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+class Hook(BuildHookInterface):
+    def dependencies(self):
+        return ["iniconfig"]
+    def initialize(self, version, build_data):
+        import iniconfig
+        Path(self.root, "made").touch()
+"""
+
+
+def write_project(folder: Path, name: str, point: str, requires: str) -> Path:
+    """A project with a build hook, which needs a package, and with no requirements but ours."""
+    (folder / f"tbcore_{name}").mkdir(parents=True, exist_ok=True)
+    (folder / f"tbcore_{name}" / "__init__.py").write_text("def main(): print(__file__)")
+    (folder / "pyproject.toml").write_text(
+        PROJECT.format(name=name, point=point, requires=requires)
+    )
+    (folder / "hook.py").write_text(HOOK)
+    return folder
+
+
+@pytest.mark.slow
+def test_projects_are_installed_in_place(dev: ModuleType, tmp_path: Path) -> None:
+    """As pip would with --editable, with all metadata; a change of this is installed, too."""
+    dev.make_venv(tmp_path / "venv")
+    python = dev.python_of(tmp_path / "venv")
+
+    def run(*command: str) -> str:
+        return subprocess.run(
+            [python, *command], capture_output=True, text=True, check=True, cwd=tmp_path
+        ).stdout
+
+    def described() -> object:
+        program = (
+            "import json; from importlib.metadata import distribution\n"
+            "found = distribution('tbcore-b')\n"
+            "print(json.dumps([found.version, found.requires, found.metadata.get_all("
+            "'Provides-Extra'), [point[:2] for point in found.entry_points]]))"
+        )
+        return json.loads(run("-c", program))
+
+    for point in ("first", "second"):
+        a = write_project(tmp_path / "a folder", "a", point, "")
+        b = write_project(tmp_path / "b", "b", point, '"tbcore-a>=1,<2"')
+        installing.install(python, [], [b, a])
+        assert described() == [
+            "1.5", ["tbcore-a<2,>=1", "tbcore-absent>=2; extra == 'more'"], ["more"],
+            [["b", "tbcore_b:main"], [point, "tbcore_b"]],
+        ]  # fmt: skip
+    assert (a / "made").exists()
+    listed = json.loads(run("-m", "pip", "list", "--format", "json"))
+    places = {each["name"]: each.get("editable_project_location") for each in listed}
+    assert places.pop("pip") is None
+    assert places.pop("setuptools", None) is None  # Python 3.11 has it in each environment.
+    assert places == {"tbcore-a": str(a), "tbcore-b": str(b)}
+    command = python.with_name("b")
+    done = subprocess.run([command], capture_output=True, text=True, check=True, cwd="/")
+    assert done.stdout == f"{b}/tbcore_b/__init__.py\n"
+    assert "No broken requirements" in run("-m", "pip", "check")
+    run("-m", "pip", "uninstall", "-y", "tbcore-a", "tbcore-b")
+    assert not list(tmp_path.glob("venv/lib/*/site-packages/*tbcore*"))
+    assert not command.exists()
+    assert a.exists()
+
+
+def test_all_projects_have_the_same_build_tools() -> None:
+    """`dev.py` builds all with those of the core."""
+    systems = [project.tables["build-system"] for project in distributions.projects()]
+    assert systems == [systems[0]] * len(systems)
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_step_is_one_line_with_progress_on_a_terminal(status: int) -> None:
+    """Elsewhere it is a plain line. What went wrong stays visible."""
+    program = (
+        "import installing, sys\n"
+        f'code = \'import sys; print(1, "of", 2); print("x" * 999); sys.exit({status})\'\n'
+        "installing.run_step('building', [sys.executable, '-c', code])\n"
+    )
+    failed = "dev.py: building failed; see the message above\n" if status else ""
+    command = [sys.executable, "-c", program]
+    folder = Path(installing.__file__).parent
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert (done.returncode, done.stdout) == (status and 1, "")
+    assert done.stderr == f"dev.py: building\n{failed}"
+
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "COLUMNS": "40"}
+    with subprocess.Popen(command, stderr=theirs, env=environment, cwd=folder) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # EIO: the program has ended.
+            while part := os.read(ours, 1 << 16):
+                shown += part
+    os.close(ours)
+    assert process.returncode == (status and 1)
+    lines = re.sub(" +(?=\r)", "", shown.decode().replace("\r\n", "\n")).split("\r")
+    texts = [line for line in lines if line]
+    assert texts[:2] == ["dev.py: building: 1 of 2", f"dev.py: building: {'x' * 21}"]
+    assert texts[2:] == ([failed] if failed else [])
