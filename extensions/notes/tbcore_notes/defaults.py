@@ -131,7 +131,7 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
     problems = []
     for key, value in found.items():
         if key not in _CHECKS:
-            problems.append(f"{key!r} is not known{close_matches(key, _CHECKS)}")
+            problems.append(f"{quoted(key)} is not known{close_matches(key, _CHECKS)}")
             continue
         wanted, check = _CHECKS[key]
         if isinstance(wanted, tuple):
@@ -191,7 +191,10 @@ def _listed(names: Sequence[str]) -> str:
 
 def _shown(value: Any) -> str:
     """A value for a line, as in the file."""
-    text = orjson.dumps(value).decode()
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:  # It writes fewer levels than it reads.
+        return "more than 254 levels"
     limit = _MAX_VALUE_CHARACTERS
     return text if len(text) <= limit else f"{text[:limit]}..."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import threading
 import time
 import weakref
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tbcore import Multiplexer
-from tbcore.engine import Config, LogdirSpec, OptionError, is_uri
+from tbcore.engine import Config, LogdirSpec, OptionError, is_uri, one_line, plural, size
 from tbcore_notes.defaults import Defaults
 from tbcore_notes.deletion import Archived
 from tbcore_notes.records import Record, Value
@@ -29,6 +30,8 @@ _IDLE_SECONDS = 60.0
 """Nobody looks for changes if no data was requested for so long; requests for notes do."""
 _PAUSE_FACTOR = 300
 """A pause is at least this many times as long as the look before it."""
+_MAX_REPORTED = 1000
+"""Maximum number of different problems that a process logs: one may have a number that rises."""
 
 
 class RunNotes:
@@ -83,6 +86,8 @@ class RunNotes:
         self._tasks_lock, self._has_worker = threading.Lock(), False
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
+        self.reports_all = False
+        """Whether each mistake in `tbcore.json` is reported, as by a server."""
 
     @property
     def generation(self) -> int:
@@ -111,8 +116,8 @@ class RunNotes:
                 if self._served is not None and (tabs := self._tabs()) is not None:
                     self._defaults.check(self._served, tabs)
             self.is_read = True
-            for line in (*self.mistakes, *self.problems):
-                if line not in self._reported:
+            for line in (*self._mistakes_to_report(), *self.problems):
+                if line not in self._reported and len(self._reported) < _MAX_REPORTED:
                     self._reported.add(line)
                     logger.warning("notes: %s", line)
         if self.generation != before:
@@ -245,7 +250,7 @@ class RunNotes:
         from tbcore_notes.http import respond, respond_defaults, respond_views
 
         self._changed, self.idle_seconds = changed, idle_seconds
-        self._served, self._tabs = multiplexer, tabs
+        self._served, self._tabs, self.reports_all = multiplexer, tabs, True
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True
@@ -278,6 +283,16 @@ class RunNotes:
             if not self._has_worker:
                 self._has_worker = True
                 threading.Thread(target=work, name="tbcore-notes-files", daemon=True).start()
+
+    def _mistakes_to_report(self) -> Sequence[str]:
+        """The mistakes as lines of the log: of several, a command that is not about them has only
+        the number."""
+        found = self.mistakes
+        if self.reports_all or len(found) < 2 or self._defaults is None:
+            return found
+        path = self._defaults.path
+        command = f"tbcore notes list {shlex.quote(os.path.dirname(path))}"
+        return [one_line(f"{path}: {len(found)} mistakes; `{command}` shows them")]
 
     def _read_once(self) -> None:
         if not self.is_read:

@@ -51,6 +51,7 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each run with notes; returns the exit status."""
     logs = opened(selection.logdir or default_logdir(says=True))
     notes = _notes_of(logs)
+    notes.reports_all = True
     is_selected = selection.runs is not None or selection.where is not None
     names = selection.names(logs) if is_selected else [run for run, *_ in notes.all()]
     as_texts = form != "json"

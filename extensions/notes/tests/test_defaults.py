@@ -6,12 +6,14 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from commands import piped
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import tbcore
 from tbcore.engine import LogdirSpec, Server
 from tbcore_notes import defaults
 from tbcore_notes.defaults import Defaults, checked_defaults
@@ -41,6 +43,11 @@ def served(logdir: Path) -> TbcoreClient:
 def write(logdir: Path, content: Any) -> None:
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
     logdir.joinpath(defaults.NAME).write_bytes(text)
+
+
+def deep(start: bytes, levels: int, end: bytes = b"}") -> bytes:
+    """A document with many arrays in each other."""
+    return start + b"[" * levels + b"]" * levels + end
 
 
 def read(logdir: Path) -> Defaults:
@@ -108,6 +115,13 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
         ([], "is left out: it must be an object"),
         (b"{", "is left out: it is not JSON"),
         (b"", "is left out: it is not JSON"),
+        (deep(b'{"tab": ', 400), "'tab' must be the name of a tab, got more than 254 levels"),
+        (deep(b'{"pins": ', 1000), "'pins' must be an array of at most 50 tags, got more than"),
+        (deep(b'{"colors": ', 400), "'colors' must be an object with at most 1000 entries"),
+        (deep(b'{"colors": {"a": ', 400, b"}}"), "'colors' must be names of runs or groups"),
+        (deep(b'{"a": ', 400), "'a' is not known"),
+        (deep(b"", 400, b""), "is left out: it must be an object, got more than 254 levels"),
+        (deep(b'{"tab": ', 2000), "is left out: it is not JSON"),
         (b" " * 70_000, "is left out: it has more than 66 kB"),
     ],
 )
@@ -122,6 +136,7 @@ def test_what_is_not_valid_is_a_line(logdir: Path, content: Any, line: str) -> N
     found = read(logdir)
     [problem] = found.problems
     assert problem.startswith(f"{found.path}: {line}"), problem
+    assert len(problem) < len(found.path) + 1000
     if isinstance(content, dict) and "average" not in content:
         assert found.values.pop("average") == "iqm"
     assert all(value in ({}, {"x": "min"}) for value in found.values.values())
@@ -196,6 +211,75 @@ def test_many_mistakes_are_few_lines(logdir: Path) -> None:
     assert time.perf_counter() - before < 5
 
 
+@pytest.mark.parametrize("key", ["k" * 60_000, "\u202e" * 10_000, "not\nknown"])
+def test_a_long_key_is_cut(logdir: Path, key: str) -> None:
+    write_run(logdir, "a", scalars={"loss": [1.0]})
+    write(logdir, {key: 1})
+    [problem] = served(logdir).get("data/views").json()["problems"]
+    assert problem.endswith(" is not known")
+    assert len(problem) < 3000
+    assert problem.isprintable()
+
+
+HOSTILE = [
+    deep(b'{"tab": ', 400),
+    json.dumps({"k" * 60_000: 1}).encode(),
+    json.dumps({f"key{n}": n for n in range(2000)}).encode(),
+]
+COMMANDS = [
+    ("ls", []), ("ls", ["--where", "is:starred"]), ("ls", ["--json"]), ("show", []),
+    ("export", ["-o", "-"]), ("notes", ["set", "a", "--star"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+def test_a_strangers_file_is_one_line_for_each_command(logdir: Path, content: bytes) -> None:
+    """The one that is about notes has all lines; the answers do not depend on it."""
+    for run in ("a", "b"):
+        write_run(logdir, run, scalars={"loss": [1.0]})
+    RunNotes([LogdirSpec(None, str(logdir))]).change(["a"], {"starred": True})
+
+    def result(command: str, options: list[str]) -> tuple[int, str, list[str]]:
+        arguments = [logdir, *options]
+        if command == "notes":
+            arguments = [options[0], logdir, *options[1:]]
+        done = piped(command, *arguments)
+        found = [line for line in done.stderr.splitlines() if line]
+        assert all(len(line) < 1000 for line in found)
+        return done.returncode, done.stdout, found
+
+    before = [result(*command) for command in COMMANDS]
+    write(logdir, content)
+    for command, (status, output, lines) in zip(COMMANDS, before, strict=True):
+        found = result(*command)
+        assert found[:2] == (status, output), command
+        more = [line for line in found[2] if line not in lines]
+        assert len(more) <= 1, command
+        assert all(defaults.NAME in line for line in more)
+    listed = result("notes", ["list"])
+    assert (listed[0], len(listed[1].splitlines())) == (0, 2)
+    assert len(listed[2]) == (21 if b"key7" in content else 1)
+    if b"key7" in content:
+        where = f"{logdir / defaults.NAME}: 21 mistakes; `tbcore notes list {logdir}` shows them"
+        assert any(line.endswith(where) for line in result("ls", [])[2])
+
+
+def test_the_log_of_a_server_has_all_mistakes_and_python_a_line(
+    logdir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_run(logdir, "a", scalars={"loss": [1.0]})
+    write(logdir, {"one": 1, "two": deep(b"", 300).decode(), "tab": []})
+    [run] = tbcore.open(logdir).values()
+    assert run.starred is False
+    run.starred = True
+    assert run.starred is True
+    [line] = [r.message for r in caplog.records if "tbcore.json" in r.message]
+    assert line.endswith(f"3 mistakes; `tbcore notes list {logdir}` shows them")
+    caplog.clear()
+    assert len(served(logdir).get("data/views").json()["problems"]) == 3
+    assert len([r for r in caplog.records if "tbcore.json" in r.message]) == 3
+
+
 def test_several_directories_have_no_defaults(logdir: Path) -> None:
     write(logdir, VALID)
     both = RunNotes([LogdirSpec("a", str(logdir)), LogdirSpec("b", str(logdir))])
@@ -203,17 +287,46 @@ def test_several_directories_have_no_defaults(logdir: Path) -> None:
     assert (both.defaults, both.description("val/loss")) == ({}, "")
 
 
+NAMES = st.text(max_size=9) | st.sampled_from([*VALID, "k" * 5000, "\u202e" * 300])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
-)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+    | st.sampled_from([10**400, "x" * 3000, "by:" + "(" * 490, "re:" + "(" * 480, "{" * 400])
+    | st.sampled_from([100, 253, 254, 255, 400, 1020]).map(lambda n: Nested(n)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner),
+)  # fmt: skip
+
+
+class Nested(NamedTuple):
+    """So many arrays in each other, which Python's encoder could not write."""
+
+    levels: int
+
+
+def encoded(value: Any) -> bytes:
+    """The JSON of a value with Nested ones."""
+    found: list[int] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Nested):
+            found.append(value.levels)
+            return f"<{value.levels}>"
+        if isinstance(value, list):
+            return list(map(plain, value))
+        if isinstance(value, dict):
+            return {key: plain(each) for key, each in value.items()}
+        return value
+
+    text = json.dumps(plain(value)).encode()
+    for levels in found:
+        text = text.replace(b'"<%d>"' % levels, b"[" * levels + b"]" * levels)
+    return text
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     content=st.binary(max_size=200)
-    | JSON.map(lambda value: json.dumps(value).encode())
-    | st.dictionaries(st.sampled_from(sorted(VALID)), JSON).map(lambda v: json.dumps(v).encode())
+    | JSON.map(encoded)
+    | st.dictionaries(st.sampled_from(sorted(VALID)), JSON).map(encoded)
 )
 @example(content=json.dumps(VALID).encode())
 @example(content=b'{"tab":"a","tab":"\\ud800"}')
@@ -225,6 +338,7 @@ def test_properties_of_any_file(tmp_path_factory: pytest.TempPathFactory, conten
     found = read(logdir)
     assert found.values.keys() <= VALID.keys()
     assert all(line.isprintable() for line in found.problems)
+    assert sum(map(len, found.problems)) < 100_000
     again, problems = checked_defaults(json.dumps(found.values).encode())
     assert (again, problems) == (found.values, [])
     for tag in ("", "val/loss", *found.values.get("goals", ())):
