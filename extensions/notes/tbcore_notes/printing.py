@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 
 from tbcore import BadRequestError
-from tbcore.engine import LogdirSpec, did_you_mean, is_uri, one_line, plural, warn
+from tbcore.engine import LogdirSpec, did_you_mean, is_uri, one_line, plural, warn, warnings_printed
 from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.logs import matching
@@ -180,7 +180,10 @@ def share_notes(logdir: str) -> int:
     """Shares the notes on one log directory; returns the exit status."""
     if not is_uri(logdir) and not os.path.isdir(logdir):
         raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
-    for path, count, num_views in RunNotes([LogdirSpec(None, logdir)]).share():
+    notes = RunNotes([LogdirSpec(None, logdir)])
+    for path, count, num_views in notes.share():
         views = f" and {plural(num_views, 'view')}" if num_views else ""
         click.echo(f"notes on {plural(count, 'run')}{views} are shared in {path}")
+    with warnings_printed():
+        notes.refresh()  # What readers leave out of it is a warning.
     return 0

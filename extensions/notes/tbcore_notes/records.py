@@ -11,6 +11,7 @@ A line of its own has the inventory of a run that was archived: see `inventory.p
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 import orjson
 
 from tbcore import BadRequestError
-from tbcore.engine import size
+from tbcore.engine import quoted, size
 from tbcore_notes.inventory import Inventory, checked_inventory
 
 Value = bool | str | list[str] | Inventory
@@ -76,7 +77,8 @@ class Record(NamedTuple):
 def checked(field: str, value: Any) -> Value:
     """The value of a field as it is stored. Raises BadRequestError if it is not valid."""
     if field not in FIELDS:
-        raise BadRequestError(f"{field!r} is not a field of notes; these are {', '.join(FIELDS)}")
+        known = ", ".join(FIELDS)
+        raise BadRequestError(f"{quoted(field)} is not a field of notes; these are {known}")
     if field in ("starred", "archived"):
         if not isinstance(value, bool):
             raise BadRequestError(f"{field} must be true or false")
@@ -139,7 +141,7 @@ def _labels(labels: list[str]) -> list[str]:
         if not _is_text(label) or not _LABEL.fullmatch(label) or not label.isprintable():
             raise BadRequestError(
                 f'a label must be a word without | ( ) " # , * ? < > =, which have a meaning in '
-                f"queries; got {label!r}"
+                f"queries; got {quoted(label)}"
             )
         if len(label) > MAX_LABEL_CHARACTERS:
             raise BadRequestError(f"a label must have at most {MAX_LABEL_CHARACTERS} characters")
@@ -175,11 +177,21 @@ def lines_of(records: Iterable[Record]) -> bytes:
     return b"".join(line_of(r.time, r.by, r.name, {r.field: r.value}) for r in ordered)
 
 
-def records_of(line: bytes, *, is_own: bool, latest: int) -> Iterator[Record]:
-    """The records of a line. Raises ValueError for anything that `line_of` does not write, and for
-    a time after `latest`."""
+ValidParts = list[tuple[str, bytes, Value]]
+"""Fields, each with its value as JSON and as it is."""
+
+
+def records_of(
+    line: bytes, *, is_own: bool, latest: int, seen: dict[bytes, ValidParts] | None = None
+) -> Iterator[Record]:
+    """The records of a line. Raises an error, such as ValueError, for anything that `line_of` does
+    not write, and for a time after `latest`.
+
+    `seen` has the values of lines before, which are not checked again: one change writes the same
+    values for many runs, which have one object in memory then.
+    """
     found = orjson.loads(line)
-    time, by, values = found["t"], found["by"], found["set"]
+    time, by, values = found["t"], sys.intern(found["by"]), found["set"]
     if type(time) is not int or not 0 <= time <= latest:
         raise ValueError("time")
     if not (isinstance(by, str) and by.isprintable() and len(by) <= _MAX_AUTHOR_CHARACTERS):
@@ -193,10 +205,18 @@ def records_of(line: bytes, *, is_own: bool, latest: int) -> Iterator[Record]:
     run = found["run"]
     if not (isinstance(run, str) and 0 < len(run) <= MAX_RUN_CHARACTERS and _is_text(run)):
         raise ValueError("run")
-    for field, value in values.items():
-        if field == INVENTORY:
+    if INVENTORY in values:
+        for field, value in values.items():
+            if field != INVENTORY:
+                raise ValueError(field)
             yield Record(time, by, is_own, b"", run, field, checked_inventory(value))
-            continue
-        if checked(field, value) != value:
-            raise ValueError(field)
-        yield Record(time, by, is_own, orjson.dumps(value), run, field, value)
+        return
+    seen = {} if seen is None else seen
+    key = orjson.dumps(values)
+    if key not in seen:
+        for field, value in values.items():
+            if checked(field, value) != value:
+                raise ValueError(field)
+        seen[key] = [(field, orjson.dumps(value), value) for field, value in values.items()]
+    for field, text, value in seen[key]:
+        yield Record(time, by, is_own, text, run, field, value)

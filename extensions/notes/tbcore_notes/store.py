@@ -13,16 +13,18 @@ of others count only where there is none.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
+import stat
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tbcore import TbcoreError
-from tbcore.engine import is_uri, one_line, user_directory
+from tbcore.engine import is_uri, one_line, size, user_directory
 from tbcore_notes.files import ChangedFilesError, Directory, author
 from tbcore_notes.inventory import Inventory, inventory_of
 from tbcore_notes.records import (
@@ -41,11 +43,19 @@ from tbcore_notes.records import (
 
 MAX_RUNS = 200_000
 """Maximum number of runs with notes; of others in files, the notes are left out."""
+MAX_CHANGE_BYTES = 4_000_000
+"""Maximum size of a change through a server: what is noted about each run, and names of runs."""
+MAX_OWN_CHANGE_BYTES = 64_000_000
+"""Maximum size of a change by a command or a program."""
+MAX_SERVER_BYTES = 64_000_000
+"""Maximum size of what others have noted through servers of this user."""
+MAX_SHARED_BYTES = 4_000_000
+"""Maximum size of the files that are read in a log directory, which may be a stranger's."""
 MAX_VIEWS = 1000
 """Maximum number of named views; of others in files, those that come later are left out."""
 _RUNS_OF_ADDITION = 1000
 """Number of runs whose inventories are written together."""
-_MAX_AHEAD_SECONDS = 86400
+MAX_AHEAD_SECONDS = 86400
 """Records of others with a time further in the future are left out: their clocks are wrong, and
 nothing that is noted today could replace them."""
 SHARED = ".tbcore", "notes"
@@ -87,10 +97,15 @@ class Store:
         data = user_directory("XDG_DATA_HOME", "~/.local/share")
         folder = os.path.join(data, "tbcore", "notes", identity)
         self._own = Directory(os.path.join(folder, "own"), is_own=True)
-        self._server = Directory(os.path.join(folder, "server"), is_own=False)
+        self._server = Directory(
+            os.path.join(folder, "server"), is_own=False, max_bytes=MAX_SERVER_BYTES
+        )
         self._directories = [self._own, self._server]
         if is_one and not is_uri(logdir):
-            self._directories.append(Directory(os.path.join(self.logdir, *SHARED), is_own=False))
+            path = os.path.join(self.logdir, *SHARED)
+            self._directories.append(
+                Directory(path, is_own=False, max_bytes=MAX_SHARED_BYTES, is_run=self._is_run)
+            )
         self._lock = threading.RLock()
         self.generation = 0
         """Rises with each change."""
@@ -133,7 +148,12 @@ class Store:
                 self.generation += 1
                 self.generations.update(dict.fromkeys(changed, self.generation))
 
-    def all(self) -> list[tuple[str, RunRecords, int]]:
+    @property
+    def own_directories(self) -> list[Directory]:
+        """The directories that this user's processes write to."""
+        return [self._own, self._server]
+
+    def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, its records by field, and the generation in which they changed."""
         with self._lock:  # Not in the middle of reading everything again.
             return [(n, each, self.generations.get(n, 0)) for n, each in self.runs.items()]
@@ -245,6 +265,18 @@ class Store:
         folder = os.path.join(self.logdir, *SHARED)
         place = hashlib.sha256(os.fsencode(self._own.path)).hexdigest()[:8]
         path = os.path.join(folder, f"{author()}-{place}.jsonl")
+        content = lines_of([*own, *views])
+        others = 0
+        with contextlib.suppress(OSError):
+            others = sum(self._directories[-1].sizes())
+            others -= os.lstat(path).st_size
+        if len(content) + others > MAX_SHARED_BYTES:
+            line = (
+                f"the notes cannot be shared: with {size(len(content))}, there would be "
+                f"{size(len(content) + others)} in {folder}, and readers of a log directory read "
+                f"at most {size(MAX_SHARED_BYTES)}; shorten notes, or remove files there"
+            )
+            raise NotesError(one_line(line))
         temporary = f"{path}.{secrets.token_hex(4)}.tmp"
         try:
             for part in (os.path.dirname(folder), folder):
@@ -254,7 +286,7 @@ class Store:
                     os.mkdir(part)
             try:
                 with open(temporary, "xb") as file:
-                    file.write(lines_of([*own, *views]))
+                    file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(temporary, path)
@@ -287,11 +319,21 @@ class Store:
                 with self._lock:
                     self._add_lines(self._own, lines, "list of files")
 
+    def _is_run(self, name: str) -> bool:
+        """Whether there is a directory of this name below the log directory. Never looks elsewhere,
+        whatever the name is."""
+        if name.startswith(("/", "../")) or os.path.normpath(name) != name or name == "..":
+            return False
+        try:
+            return stat.S_ISDIR(os.lstat(os.path.join(self.logdir, name)).st_mode)
+        except (OSError, ValueError):
+            return False
+
     def _read(self) -> tuple[set[str], bool]:
         """Adds the new records; returns the runs whose notes have changed, and if views have."""
         changed: set[str] = set()
         has_other_views = False
-        latest = (time.time_ns() // 1000) + _MAX_AHEAD_SECONDS * 1_000_000
+        latest = (time.time_ns() // 1000) + MAX_AHEAD_SECONDS * 1_000_000
         num_left_out = num_views_left_out = 0
         for directory in self._directories:
             for record in directory.read(MAX_TIME if directory.is_own else latest):

@@ -345,7 +345,7 @@ OPENED = files.opened_file
 
 
 def _read_only(path: str, flags: int) -> int:
-    if flags & os.O_WRONLY:
+    if flags & (os.O_WRONLY | os.O_RDWR):
         raise OSError(30, "Read-only file system", path)
     return OPENED(path, flags)
 
