@@ -20,7 +20,15 @@ from tbcore.engine import Config, LogdirSpec, OptionError, is_uri, one_line, plu
 from tbcore_notes.defaults import Defaults
 from tbcore_notes.deletion import Archived
 from tbcore_notes.records import Record, Value
-from tbcore_notes.store import NO_LABELS, LabelChange, RunRecords, Store, value_of
+from tbcore_notes.store import (
+    MAX_OWN_CHANGE_BYTES,
+    NO_LABELS,
+    LabelChange,
+    LargeChangeError,
+    RunRecords,
+    Store,
+    value_of,
+)
 
 logger = logging.getLogger("tbcore.notes")
 
@@ -130,7 +138,9 @@ class RunNotes:
 
     def values(self, run: str) -> dict[str, Value]:
         """The values of the fields that were noted about a run."""
-        return {field: record.value for field, record in self.records(run).items()}
+        found = {field: record.value for field, record in self.records(run).items()}
+        # A list of its own, since several runs may have one object.
+        return {f: [*value] if isinstance(value, list) else value for f, value in found.items()}
 
     def archived(self, run: str) -> Archived:
         """What is known about whether a run is archived, and by whom."""
@@ -156,19 +166,32 @@ class RunNotes:
         *,
         is_own: bool = True,
         labels: LabelChange = NO_LABELS,
+        max_bytes: int = MAX_OWN_CHANGE_BYTES,
     ) -> None:
         """Notes values of fields about runs. They are on the disk when this returns.
 
         `is_own` is whether this user does it: see `access.py`. `labels` changes the labels that
         each run has. Raises BadRequestError for a value that is not valid, and NotesError if it
-        cannot be kept. A server lists the files of archived runs later, in a thread.
+        cannot be kept, or if it has more than `max_bytes`. A server lists the files of archived
+        runs later, in a thread.
         """
         by_store: dict[int, list[str]] = {}
+        runs = list(dict.fromkeys(runs))
         places = [self._place_of(run) for run in runs]
         for store, name in places:
             if store is None:
                 raise OptionError(f"the run {name!r} is in none of the log directories")
             by_store.setdefault(id(store), []).append(name)
+        sizes = (
+            store.size_of_change(by_store.get(id(store), ()), values, labels)
+            for _, store in self._stores
+        )
+        if (total := sum(sizes)) > max_bytes:
+            raise LargeChangeError(
+                f"this change has {size(total)}, {size(total // len(runs))} for each of "
+                f"{plural(len(runs), 'run')}, and at most {size(max_bytes)} are taken at once; "
+                "change fewer runs at a time, or note less about each"
+            )
         before = self.generation
         for _, store in self._stores:
             names = by_store.get(id(store), ())

@@ -20,8 +20,10 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import orjson
 
 from tbcore import TbcoreError
 from tbcore.engine import is_uri, one_line, size, user_directory
@@ -31,6 +33,7 @@ from tbcore_notes.records import (
     ADDRESS,
     FIELDS,
     INVENTORY,
+    MAX_LABELS,
     MAX_TIME,
     Record,
     Value,
@@ -84,6 +87,12 @@ class NotesError(TbcoreError):
     """A note cannot be kept."""
 
     status = 503
+
+
+class LargeChangeError(NotesError):
+    """A change is larger than what is taken at once."""
+
+    status = 413
 
 
 class Store:
@@ -156,7 +165,25 @@ class Store:
     def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, its records by field, and the generation in which they changed."""
         with self._lock:  # Not in the middle of reading everything again.
-            return [(n, each, self.generations.get(n, 0)) for n, each in self.runs.items()]
+            runs, names = self.runs, list(self.runs)
+        for name in names:
+            yield name, runs[name], self.generations.get(name, 0)
+
+    def size_of_change(
+        self, runs: Iterable[str], values: Mapping[str, Any], labels: LabelChange = NO_LABELS
+    ) -> int:
+        """The size of what `change` would note, and of the names of the runs. Writes nothing.
+
+        Raises BadRequestError for values that are not valid.
+        """
+        valid = _valid(values, labels)
+        self.refresh()
+        each, total = len(orjson.dumps(valid)), 0
+        for run in runs:
+            total += each + len(run.encode("utf-8", "surrogatepass"))
+            if any(labels):
+                total += len(orjson.dumps(self._labels_after(run, labels)))
+        return total
 
     def change(
         self,
@@ -171,7 +198,7 @@ class Store:
         `labels` changes the labels that each run has. Raises BadRequestError for values that are
         not valid, and then none of them counts; and NotesError if they cannot be kept.
         """
-        valid = {field: checked(field, value) for field, value in values.items()}
+        valid = _valid(values, labels)
         runs = list(dict.fromkeys(runs))
         if not (valid or any(labels)) or not runs:
             return
@@ -186,15 +213,21 @@ class Store:
                 ]
                 if len({*kept, *runs}) > MAX_RUNS:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
-            new = []
+            new, parts = [], _parts(valid)
             for run in runs:
                 known = self.runs.get(run, {})
                 if any(labels):
-                    valid["labels"] = checked("labels", labels.of(value_of(known, "labels")))
-                for values in _parts(valid):
-                    replaced = [known[field] for field in values if field in known]
+                    parts = _parts({**valid, "labels": self._labels_after(run, labels)})
+                for values in parts:
+                    replaced = tuple(known[field] for field in values if field in known)
                     new.append((run, values, replaced))
             self._write(new, is_own=is_own)
+
+    def _labels_after(self, run: str, labels: LabelChange) -> Value:
+        """The labels of a run after a change. Raises BadRequestError if they are too many."""
+        known = value_of(self.runs.get(run, {}), "labels")
+        found = list(dict.fromkeys(labels.of(known)))
+        return found if len(found) <= MAX_LABELS else checked("labels", found)
 
     def save_view(self, name: Any, address: Any, *, is_own: bool) -> None:
         """Keeps a view, in place of another of that name; with the address "" it is taken away.
@@ -221,7 +254,7 @@ class Store:
         """Adds a line for each name with its values, which replace those of some records."""
         directory = self._own if is_own else self._server
         by = author() if is_own else f"{author()} (server)"
-        lines = []
+        lines = bytearray()  # A list of small objects takes twice the memory.
         for name, values, replaced in new:
             # Later than what it replaces, even if the clock of another machine is ahead. But when
             # a run was archived decides whether files may be deleted, so nobody else's clock, and
@@ -229,14 +262,14 @@ class Store:
             is_bound = "archived" not in values or name in self._decided
             times = [record.time + 1 for record in replaced if is_bound]
             now = max(time.time_ns() // 1000, *times, 0)
-            lines.append(line_of(now, by, name, values))
+            lines += line_of(now, by, name, values)
         what = "view" if any(ADDRESS in values for _, values, _ in new) else "note"
         self._add_lines(directory, lines, what)
 
-    def _add_lines(self, directory: Directory, lines: Iterable[bytes], what: str) -> None:
+    def _add_lines(self, directory: Directory, lines: bytearray, what: str) -> None:
         """Adds lines, and reads them. Raises NotesError, which names `what` they are."""
         try:
-            directory.add(b"".join(lines))
+            directory.add(lines)
         except OSError as error:
             reason = f"{error.strerror or error}: {error.filename or directory.path}"
             raise NotesError(one_line(f"the {what} cannot be kept: {reason}")) from None
@@ -308,13 +341,14 @@ class Store:
             return
         runs = list(runs)
         for start in range(0, len(runs), _RUNS_OF_ADDITION):
-            lines = []
+            lines = bytearray()
             for run in runs[start : start + _RUNS_OF_ADDITION]:
                 record = self.archived.get(run)
                 if record is not None and record.value:
                     folder = os.path.join(self.logdir, run)
                     if (inventory := inventory_of(folder, record.time, at=at)) is not None:
-                        lines.append(line_of(record.time, record.by, run, {INVENTORY: inventory}))
+                        values = {INVENTORY: inventory}
+                        lines += line_of(record.time, record.by, run, values)
             if lines:
                 with self._lock:
                     self._add_lines(self._own, lines, "list of files")
@@ -381,6 +415,12 @@ class Store:
         # A new object, since other threads may be reading the one before.
         self.runs[record.name] = {**fields, record.field: record}
         return True
+
+
+def _valid(values: Mapping[str, Any], labels: LabelChange) -> dict[str, Value]:
+    """The values of a change as they are stored. Raises BadRequestError."""
+    checked("labels", list(labels.added))
+    return {field: checked(field, value) for field, value in values.items()}
 
 
 def _parts(values: dict[str, Value]) -> list[dict[str, Value]]:

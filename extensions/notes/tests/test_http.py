@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec, Server
+from tbcore_notes import http
 from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
+from tbcore_notes.store import LabelChange, NotesError
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
@@ -82,6 +85,113 @@ def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:
     response = client.post("data/notes", json=refused, headers=OWN)
     assert response.status_code == 400
     assert labels(remove_labels=["x"]) == [["old", "new", "last"], ["new", "last"]]
+
+
+@pytest.mark.parametrize(
+    ("note", "beginning"),
+    [
+        ("one line", "one line"),
+        ("first\nsecond", "first"),
+        ("first  \n\nsecond", "first"),
+        ("first\r\nsecond", "first"),
+        ("é" * 200, "é" * 200),
+        ("😀" * 201, "😀" * 200),
+        ("x" * 10_000, "x" * 200),
+        ("x" * 150 + "\n" + "y" * 150, "x" * 150),
+    ],
+)
+def test_a_list_of_notes_has_the_first_lines_of_texts(
+    logdir: Path, note: str, beginning: str
+) -> None:
+    """Also the answer to a change. A query finds what is in the rest, and `run` gets all of it."""
+    client = served(logdir)
+    answer = change(client, note=note, labels=["paper"]).json()
+    found = answer["runs"]["a"]
+    assert found["note"]["value"] == beginning
+    assert found["note"].get("is_cut", False) is (beginning != note)
+    assert "is_cut" not in found["labels"]
+    assert client.get("data/notes").json()["runs"]["a"] == found
+    assert RunNotes([LogdirSpec(None, str(logdir))]).values("a")["note"] == note
+    whole = client.get("data/notes", params={"run": ["a", "b/c", "none"]}).json()
+    expected = {**found["note"], "value": note}
+    expected.pop("is_cut", None)
+    assert whole == {"runs": {"a": {**found, "note": expected}, "b/c": {}, "none": {}}}
+    query = {"query": f'note:"{note[-4:]}"'}
+    assert client.post("data/run_attributes", json=query).json()["query"]["found"] == ["a"]
+    assert client.get("data/notes", params={"run": ["a"] * 20}).json()["runs"].keys() == {"a"}
+    refused = client.get("data/notes", params={"run": ["a"] * 21})
+    assert (refused.status_code, refused.text) == (400, 'at most 20 times "run", got 21')
+
+
+def test_a_change_is_measured_before_it_is_made(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it would be written, for each run: 413 with a line, and nothing changes."""
+    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 2000)
+    client = served(logdir)
+    runs = ["a", "b/c"]
+    for values in ({"note": "x" * 1000}, {"note": "\x01" * 170}, {"note": "é" * 500}):
+        refused = change(client, runs=runs, **values)
+        assert refused.status_code == 413
+        assert refused.text.startswith("this change has 2.")
+        assert refused.text.endswith(
+            " kB, 1.0 kB for each of 2 runs, and at most 2.0 kB are taken at once; change fewer "
+            "runs at a time, or note less about each"
+        )
+        assert change(client, runs=runs[:1], **values).status_code == 200
+    assert client.get("data/notes").json()["runs"].keys() == {"a"}
+    long = [f"label{n}" * 6 for n in range(20)]
+    assert change(client, runs=runs, labels=long).status_code == 200
+    body = {"runs": runs, "remove_labels": long[:1], "add_labels": ["b"]}
+    assert client.post("data/notes", json=body, headers=OWN).status_code == 200
+    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 1000)
+    body = {"runs": runs, "remove_labels": ["b"], "add_labels": ["c"]}
+    assert client.post("data/notes", json=body, headers=OWN).status_code == 413
+    labels = client.get("data/notes").json()["runs"]["b/c"]["labels"]["value"]
+    assert labels == [*long[1:], "b"]
+
+
+def test_a_change_in_several_directories_is_made_in_all_or_in_none(tmp_path: Path) -> None:
+    """If what is refused is in the second one, the first one does not change."""
+    for name in ("x", "y"):
+        write_run(tmp_path / name, "run", scalars={"loss": [1.0]})
+    notes = RunNotes([LogdirSpec(name, str(tmp_path / name)) for name in ("x", "y")])
+    notes.change(["y/run"], {"labels": [f"l{n}" for n in range(20)]})
+    with pytest.raises(BadRequestError, match="at most 20 labels"):
+        notes.change(["x/run", "y/run"], {}, labels=LabelChange(["new"]))
+    with pytest.raises(NotesError, match="this change has"):
+        notes.change(["x/run", "y/run"], {"note": "x" * 600}, max_bytes=1000)
+    assert notes.values("x/run") == {}
+
+
+def test_a_line_of_an_error_is_short_whatever_was_sent(logdir: Path) -> None:
+    """What a client sends is not sent back whole."""
+    client = served(logdir)
+    long = "\u202e" * 50_000
+    bodies: list[Any] = [
+        {"runs": [long], "set": {"starred": True}},
+        {"runs": ["a"], "set": {long: True}},
+        {"runs": ["a"], "set": {"labels": [long]}},
+        {"runs": ["a"], "set": {"color": long}},
+        {"runs": ["a"], "set": {"note": long}},
+        {"runs": ["a"], "set": {}, "add_labels": [long]},
+        {"runs": ["a"], "set": long},
+    ]
+    for body in bodies:
+        response = client.post("data/notes", json=body, headers=OWN)
+        assert response.status_code == 400
+        assert len(response.text) < 3000
+    for levels in (300, 900, 5000):
+        nested = b'{"runs":["a"],"set":{"note":' + b"[" * levels + b"]" * levels + b"}}"
+        headers = {**OWN, "content-type": "application/json"}
+        assert client.post("data/notes", content=nested, headers=headers).status_code == 400
+    for response in (
+        client.get("data/views", params={"name": long[:5000]}),
+        client.post("data/views", json={"name": long, "address": "#a"}, headers=OWN),
+        client.post("data/views", json={"name": "a", "address": f"#{long}"}, headers=OWN),
+    ):
+        assert response.status_code in (400, 404)
+        assert len(response.text) < 3000
 
 
 def test_the_stream_has_the_generation(logdir: Path) -> None:
