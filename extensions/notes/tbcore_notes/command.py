@@ -1,4 +1,4 @@
-"""List, change and share notes on runs."""
+"""List, change, share and compact notes on runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.group(cls=CommandGroup, short_help=__doc__, invoke_without_command=True)
 @click.pass_context
 def notes(context: click.Context) -> int:
-    """List, change and share notes on runs, such as stars and labels.
+    """List, change, share and compact notes on runs, such as stars and labels.
 
     They are kept in your data directory, $XDG_DATA_HOME or ~/.local/share, not in LOGDIR.
     """
@@ -99,3 +99,15 @@ def share(*, logdir: str | None) -> int:
     from tbcore_notes.printing import share_notes
 
     return share_notes(logdir or default_logdir(says=True))
+
+
+@notes.command(cls=Command, short_help="Leave out of your notes what later ones have replaced.")
+@click.argument("logdir", required=False, type=click.Path())
+def compact(*, logdir: str | None) -> int:
+    """Leave out of your notes on runs below LOGDIR what later ones have replaced.
+
+    Files of running servers and of other machines stay as they are.
+    """
+    from tbcore_notes.compacting import compact_notes
+
+    return compact_notes(logdir or default_logdir(says=True))
