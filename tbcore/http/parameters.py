@@ -20,6 +20,9 @@ READER_KEY = "tbcore.reader"
 """Key in the ASGI scope that is true for a request with `Config.read_token`."""
 QUERY_KEY = "tbcore.query"
 """Key in the ASGI scope under which `query_of` caches the parameters."""
+MAX_PARTS = 300_000
+"""Maximum number of arrays and objects in a body, and of their signs in its texts: each takes up to
+60 times its size in memory."""
 MAX_DECOMPRESSED_BYTES = 16 << 20
 """Maximum number of bytes of a body after its decompression."""
 
@@ -176,8 +179,11 @@ def json_body(request: Request) -> dict[str, Any]:
     Raises BadRequestError for any other body. The caller must check the object's fields: a client
     can send anything.
     """
+    content = request_body(request)
+    if content.count(b"[") + content.count(b"{") > MAX_PARTS:
+        raise BadRequestError(f"the body has more than {MAX_PARTS} arrays and objects")
     try:
-        body = orjson.loads(request_body(request))
+        body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body must be JSON: {error}") from None
     if not isinstance(body, dict):
@@ -208,7 +214,11 @@ def string_in(body: Mapping[str, Any], field: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return orjson.dumps(value)[:100].decode(errors="replace")
+    part = value[:100] if isinstance(value, str | list) else value
+    try:
+        return orjson.dumps(part)[:100].decode(errors="replace")
+    except TypeError:  # It is too deep.
+        return "arrays in arrays"
 
 
 def _decompressed(body: bytes) -> bytes:

@@ -22,7 +22,7 @@ from tbcore.http.parameters import json_body, string_in, strings_in
 from tbcore.queries.attributes import Names, RunAttributes, RunColumns
 from tbcore.queries.evaluation import Attribute, Offer, QueryError, fact_of, matching_runs
 from tbcore.queries.offers import format_attribute, note_on
-from tbcore.queries.syntax import parse, parse_attribute
+from tbcore.queries.syntax import MAX_QUERY_CHARACTERS, parse, parse_attribute
 from tbcore.server.pool import GONE_KEY
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.text import quoted
@@ -64,6 +64,8 @@ class RunAttributesRoute:
         texts = strings_in(body, "columns") if body.get("columns") is not None else []
         if (n := len(texts)) > MAX_COLUMNS:
             raise BadRequestError(f'"columns" must have at most {MAX_COLUMNS} elements, got {n}')
+        if any(len(text) > MAX_QUERY_CHARACTERS for text in texts):
+            raise BadRequestError(f"a column has more than {MAX_QUERY_CHARACTERS} characters")
         if twice := [text for text in texts if texts.count(text) > 1]:
             raise BadRequestError(f'"columns" has {quoted(twice[0])} more than once')
         query = string_in(body, "query") if body.get("query") is not None else None

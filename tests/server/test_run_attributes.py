@@ -390,7 +390,10 @@ def test_the_closest_of_many_values_are_offered(tmp_path: Path, server: Server) 
         ("", "the body must be JSON: "),
         ("[]", "the body must be a JSON object"),
         ('{"columns": "lr"}', '"columns" must be an array of strings, got "lr"'),
-        ('{"columns": [1]}', '"columns" must be an array of strings, got [1]'),
+        (
+            '{"columns": [1]}',
+            '"columns" must be an array of strings, got [1]',
+        ),
         ('{"query": 1}', '"query" must be a string, got 1'),
         ('{"query": "", "query_version": 1}', '"query_version" must be a string, got 1'),
         ('{"since": 3}', '"since" must be a string, got 3'),
@@ -494,3 +497,26 @@ def test_queries_in_python(tmp_path: Path, server: Server) -> None:
         "re:/t loss:min<1 quiet": ["exp/train"],
     }.items():
         assert sorted(columns.runs_found(parse(query))) == found, query
+
+
+DEEP = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (f'{{"columns": {DEEP}}}', '"columns" must be an array of strings, got arrays in arrays'),
+        (f'{{"query": {DEEP}}}', '"query" must be a string, got arrays in arrays'),
+        (f'{{"columns": [{",".join([DEEP] * 500)}]}}', "the body has more than 300000 arrays"),
+        ('{"columns": ["' + "x" * 501 + '"]}', "a column has more than 500 characters"),
+    ],
+    ids=["deep", "deep query", "many", "long"],
+)
+def test_a_deep_or_wide_body_is_refused_in_a_line(
+    tmp_path: Path, make_client: Callable[..., TestClient], body: str, line: str
+) -> None:
+    """Before it takes 60 times its size in memory, and whatever is wrong with it."""
+    server = Server(tmp_path, make_client)
+    headers = {"content-type": "application/json"}
+    response = server.client.post("data/run_attributes", content=body, headers=headers)
+    assert (response.status_code, response.text.startswith(line)) == (400, True), response.text[:99]

@@ -7,7 +7,8 @@ Only files of this machine's processes that are gone are rewritten, each on its 
 3. If a process that was taken for gone has added to the old file since, that is added again.
 
 A line stays, byte by byte, if one of its records is the last one of its field in these files; also
-if that says that something was taken away, since copies of others may still say otherwise. So all
+if that says that something was taken away, since copies of others may still say otherwise. So
+does the last record that says that a run was brought back. So all
 files together say the same before, after, and at any point where this process is killed.
 """
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -33,7 +33,7 @@ from tbcore_notes.files import (
     sync_folder,
 )
 from tbcore_notes.records import MAX_LINE_BYTES, MAX_TIME, Record, records_of
-from tbcore_notes.store import MAX_AHEAD_SECONDS, NotesError, Store
+from tbcore_notes.store import NotesError, Store
 
 _TEMPORARY = ".jsonl.tmp"
 
@@ -136,8 +136,6 @@ class _Reader:
     def __init__(self, directory: Directory) -> None:
         self._is_own = directory.is_own
         self._latest = MAX_TIME
-        if not directory.is_own:
-            self._latest = time.time_ns() // 1000 + MAX_AHEAD_SECONDS * 1_000_000
         self._last: dict[tuple[str, str], tuple[int, str]] = {}
         """Maps names and fields to the time and the author of the last record."""
         self._kept: set[bytes] = set()
@@ -152,8 +150,9 @@ class _Reader:
             for _, records in self._lines(file):
                 num_false += not records
                 for record in records:
-                    key, order = (record.name, record.field), (record.time, record.by)
-                    found[key] = max(order, found.get(key, order))
+                    order = record.time, record.by
+                    for key in _keys_of(record):
+                        found[key] = max(order, found.get(key, order))
         if num_false > MAX_FALSE_RECORDS:
             return False
         for key, order in found.items():
@@ -174,8 +173,8 @@ class _Reader:
                 yield line
 
     def _is_last(self, record: Record) -> bool:
-        known = self._last.get((record.name, record.field))
-        return known is None or (record.time, record.by) >= known
+        order = record.time, record.by
+        return any(order >= self._last.get(key, order) for key in _keys_of(record))
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[bytes, list[Record]]]:
         """Yields the whole lines that look like records, with the records, or none if they are not
@@ -190,6 +189,13 @@ class _Reader:
             except Exception:  # Such as a KeyError: anything can be in a file.
                 records = []
             yield line, records
+
+
+def _keys_of(record: Record) -> list[tuple[str, str]]:
+    """The name and the field. That a run was brought back is another field, too: no file of it is
+    named for deletion from then on, also if others archive it again."""
+    is_back = record.field == "archived" and not record.value
+    return [(record.name, record.field), *[(record.name, "brought back")] * is_back]
 
 
 def _is_of_later_version(line: bytes) -> bool:

@@ -3,7 +3,7 @@
 Nothing here deletes. A file is named only if all of this is certain:
 
 1. This user archived the run: see `access.py` for what is this user's own.
-2. Nobody has brought the run back since.
+2. Nobody has brought the run back since, also if somebody else has archived it again.
 3. The run has no event of the last 24 hours, and no file beside its event files was changed in
    them.
 4. Its directory is below the log directory, without a link on the way.
@@ -43,6 +43,8 @@ class Archived(NamedTuple):
     """This user's own last record of whether it is archived."""
     last: Record | None
     """The last one of anybody."""
+    brought_back: Record | None
+    """The last one of anybody that says it is not archived."""
     inventory: Inventory | None
 
 
@@ -92,13 +94,14 @@ def archived_files(
 def _reason_of_notes(known: Archived) -> str | None:
     """Why no file of a run is named, by what was noted; "" if its files may be named, None if the
     run is not archived."""
-    own, last = known.own, known.last
+    own, last, brought_back = known.own, known.last, known.brought_back
+    if own is not None and own.value:
+        if brought_back is not None and own < brought_back:
+            return f"{brought_back.by} has taken them back"
+        return ""
     if last is None or not last.value:
-        is_own = own is not None and own.value
-        return f"{last.by} has taken them back" if is_own and last else None
-    if own is None or not own.value:
-        return f"archived by {last.by}, {'you have taken them back' if own else 'not by you'}"
-    return ""
+        return None
+    return f"archived by {last.by}, {'you have taken them back' if own else 'not by you'}"
 
 
 def _reason_of_directory(folder: str, last_event: float | None, known: Archived) -> str:
@@ -175,10 +178,19 @@ class _Places:
         if status.st_uid not in self._trusted:
             return False
         is_shared = bool(status.st_mode & stat.S_IWOTH) or (
-            bool(status.st_mode & stat.S_IWGRP) and not _is_group_of_user(status.st_gid)
+            # With an access control list, these bits are those of all others in the list.
+            bool(status.st_mode & stat.S_IWGRP)
+            and (_has_list(folder) or not _is_group_of_user(status.st_gid))
         )
         is_sticky = bool(status.st_mode & stat.S_ISVTX)
         return not is_shared or (is_sticky and os.lstat(path).st_uid in self._trusted)
+
+
+def _has_list(folder: str) -> bool:
+    """Whether a directory may have an access control list, by which more users can write to it."""
+    if not hasattr(os, "listxattr"):
+        return True  # This system has other lists.
+    return any("acl" in name for name in os.listxattr(folder, follow_symlinks=False))
 
 
 def _is_group_of_user(group: int) -> bool:

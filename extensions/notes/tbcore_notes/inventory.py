@@ -58,34 +58,30 @@ def checked_inventory(value: Any) -> Inventory:
     return inventory
 
 
-def inventory_of(folder: str, of: int, *, at: float | None) -> Inventory | None:
+def inventory_of(folder: str, of: int, *, at: float, waits: bool) -> Inventory | None:
     """The inventory of a directory; None if it is none, or cannot be read, or has too many files.
 
-    Files that were changed after `at`, in seconds since the epoch, are left out. None stands for
-    now, and waits until a change that comes later has a later time.
+    Files that were changed after `at`, in seconds since the epoch, are left out, and so are those
+    that were changed just before, since a later change may have the same time. With `waits`, those
+    stay that have the same time a moment later.
     """
-    wait = at is None
+    limit = at - _TICK_SECONDS
     try:
         status = os.lstat(folder)
         if not stat.S_ISDIR(status.st_mode):
             return None
-        while True:
-            limit = time.time() if at is None else at
-            files = list(_files(folder))
-            newest = max((each.st_ctime_ns for _, each in files), default=0) / 1e9
-            # The clock of another machine, which a network file system has, may be ahead.
-            if not (wait and limit - _TICK_SECONDS < newest <= limit):
-                break
+        files = list(_files(folder))
+        if waits and any(limit < each.st_ctime_ns / 1e9 <= at for _, each in files):
             time.sleep(_TICK_SECONDS)
-            wait = False
+            files, limit = list(_files(folder)), at
     except (OSError, ValueError):
         return None
-    if len(files) > (MAX_FILES_OF_COMMAND if at is None else MAX_FILES):
+    if len(files) > (MAX_FILES_OF_COMMAND if waits else MAX_FILES):
         return None
     digests = (
         _digest(name, each, each.st_size, each.st_ctime_ns)
         for name, each in files
-        if each.st_ctime_ns / 1e9 <= limit - _TICK_SECONDS
+        if each.st_ctime_ns / 1e9 <= limit
     )
     return Inventory(of, _digest(b"", status), "".join(digests))
 

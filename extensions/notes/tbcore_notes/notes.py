@@ -146,9 +146,9 @@ class RunNotes:
         """What is known about whether a run is archived, and by whom."""
         store, name = self._place_of(run)
         if store is None:
-            return Archived(None, None, None)
+            return Archived(None, None, None, None)
         own, last = store.archived.get(name), store.archived_last.get(name)
-        return Archived(own, last, store.inventories.get(name))
+        return Archived(own, last, store.brought_back.get(name), store.inventories.get(name))
 
     def all(self) -> Iterator[tuple[str, RunRecords, int]]:
         """Each run with notes, also if it is gone, its records by field, and the generation in
@@ -195,12 +195,13 @@ class RunNotes:
         before = self.generation
         for _, store in self._stores:
             names = by_store.get(id(store), ())
-            store.change(names, values, is_own=is_own, labels=labels)
-            if is_own and names and values.get("archived"):
-                if self._served is None:
-                    store.take_inventories(names)
-                else:
-                    self._list_later(partial(store.take_inventories, names, at=time.time()))
+            began_at = time.time()
+            times = store.change(names, values, is_own=is_own, labels=labels)
+            if is_own and times and self._served is None:
+                store.take_inventories(times, at=time.time(), waits=True)
+            elif is_own and times:
+                task = partial(store.take_inventories, times, at=began_at, waits=False)
+                self._list_later(task)
         if self.generation != before:
             self._changed()
 
@@ -324,7 +325,8 @@ class RunNotes:
     def _place_of(self, run: str) -> tuple[Store | None, str]:
         """The store with the notes on a run, and the name that the run has there."""
         self._read_once()
-        for prefix, store in self._stores:
+        # One name may begin with another one, as those of `a:X,a/b:Y`.
+        for prefix, store in sorted(self._stores, key=lambda each: -len(each[0])):
             if run.startswith(prefix):
                 return store, run[len(prefix) :]
         return None, run

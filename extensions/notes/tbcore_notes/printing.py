@@ -23,7 +23,7 @@ from tbcore_logs.reading import LazyReader
 from tbcore_notes.deletion import archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
-from tbcore_notes.store import LabelChange
+from tbcore_notes.store import LabelChange, NotesError
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -156,6 +156,9 @@ def list_files(selection: LogSelection, *, form: Form | None) -> int:
         raise click.UsageError(line, click.get_current_context())
     notes = _notes_of(logs)
     names = [name for name in names if notes.archived(name).last]
+    if notes.problems:
+        # What is missing may be that somebody has brought a run back.
+        raise NotesError("no file is named, since some notes could not be read")
     snapshots = reader.snapshots([run.name for run in read(logs, names)]) if names else {}
     runs = {
         name: (reader.files(name), snapshot.view.last_event_time)

@@ -86,6 +86,8 @@ def checked(field: str, value: Any) -> Value:
     if field == "labels":
         if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
             raise BadRequestError("labels must be an array of strings")
+        if len(value) > 10 * MAX_LABELS:  # Some may be there twice.
+            raise BadRequestError(f"a run can have at most {MAX_LABELS} labels, got {len(value)}")
         return _labels(value)
     if not isinstance(value, str) or not _is_text(value):
         raise BadRequestError(f"{field} must be a text")
@@ -105,7 +107,9 @@ def checked(field: str, value: Any) -> Value:
 
 def checked_name(name: Any) -> str:
     """The name of a view as it is stored. Raises BadRequestError if it is not valid."""
-    text = unicodedata.normalize("NFC", name.strip()) if isinstance(name, str) else ""
+    # Before anything else is done with a long one; a character may become a few.
+    is_short = isinstance(name, str) and len(name) <= 10 * MAX_VIEW_NAME_CHARACTERS
+    text = unicodedata.normalize("NFC", name.strip()) if is_short else "-" * 1000
     if not _VIEW_NAME.fullmatch(text):
         raise BadRequestError(
             "the name of a view must have letters, digits, - _ . and single blanks between them"

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tbcore import TbcoreError
+from tbcore import BadRequestError, TbcoreError
 from tbcore.engine import is_uri, one_line, size, user_directory
 from tbcore_notes.files import ChangedFilesError, Directory, author
 from tbcore_notes.inventory import Inventory, inventory_of
@@ -76,8 +76,8 @@ class LabelChange(NamedTuple):
 
     def of(self, labels: Value) -> list[str]:
         """The labels of a run after the change."""
-        known = labels if isinstance(labels, list) else []
-        return [label for label in [*known, *self.added] if label not in self.removed]
+        known, removed = labels if isinstance(labels, list) else [], set(self.removed)
+        return [label for label in [*known, *self.added] if label not in removed]
 
 
 NO_LABELS = LabelChange()
@@ -124,6 +124,8 @@ class Store:
         """Maps names of views to the records that count, also of views that were taken away."""
         self.archived: dict[str, Record] = {}
         """Maps runs to the last of this user's own records about whether they are archived."""
+        self.brought_back: dict[str, Record] = {}
+        """Maps runs to the last of all records that say they are not archived."""
         self.archived_last: dict[str, Record] = {}
         """Maps runs to the last of all records about that, which need not be the one in `runs`."""
         self.inventories: dict[str, Inventory] = {}
@@ -143,6 +145,7 @@ class Store:
             except ChangedFilesError:
                 before, self.runs, self.archived = self.runs, {}, {}
                 self.archived_last, self._decided, self.inventories = {}, set(), {}
+                self.brought_back = {}
                 views, self.views = self.views, {}
                 for directory in self._directories:
                     directory.forget()
@@ -192,16 +195,17 @@ class Store:
         *,
         is_own: bool,
         labels: LabelChange = NO_LABELS,
-    ) -> None:
+    ) -> dict[str, int]:
         """Notes these values of fields about runs. They are on the disk when this returns.
 
-        `labels` changes the labels that each run has. Raises BadRequestError for values that are
-        not valid, and then none of them counts; and NotesError if they cannot be kept.
+        `labels` changes the labels that each run has. Returns the times of the records of runs that
+        were archived. Raises BadRequestError for values that are not valid, and then none of them
+        counts; and NotesError if they cannot be kept.
         """
         valid = _valid(values, labels)
         runs = list(dict.fromkeys(runs))
         if not (valid or any(labels)) or not runs:
-            return
+            return {}
         with self._lock:
             self.refresh()
             if len(self.runs) + len(runs) > MAX_RUNS:
@@ -221,7 +225,7 @@ class Store:
                 for values in parts:
                     replaced = tuple(known[field] for field in values if field in known)
                     new.append((run, values, replaced))
-            self._write(new, is_own=is_own)
+            return self._write(new, is_own=is_own)
 
     def _labels_after(self, run: str, labels: LabelChange) -> Value:
         """The labels of a run after a change. Raises BadRequestError if they are too many."""
@@ -250,11 +254,15 @@ class Store:
 
     def _write(
         self, new: Sequence[tuple[str, dict[str, Value], Iterable[Record]]], *, is_own: bool
-    ) -> None:
-        """Adds a line for each name with its values, which replace those of some records."""
+    ) -> dict[str, int]:
+        """Adds a line for each name with its values, which replace those of some records.
+
+        Returns the times of the records of runs that were archived.
+        """
         directory = self._own if is_own else self._server
         by = author() if is_own else f"{author()} (server)"
         lines = bytearray()  # A list of small objects takes twice the memory.
+        archived = {}
         for name, values, replaced in new:
             # Later than what it replaces, even if the clock of another machine is ahead. But when
             # a run was archived decides whether files may be deleted, so nobody else's clock, and
@@ -263,8 +271,11 @@ class Store:
             times = [record.time + 1 for record in replaced if is_bound]
             now = max(time.time_ns() // 1000, *times, 0)
             lines += line_of(now, by, name, values)
+            if values.get("archived"):
+                archived[name] = now
         what = "view" if any(ADDRESS in values for _, values, _ in new) else "note"
         self._add_lines(directory, lines, what)
+        return archived
 
     def _add_lines(self, directory: Directory, lines: bytearray, what: str) -> None:
         """Adds lines, and reads them. Raises NotesError, which names `what` they are."""
@@ -332,23 +343,22 @@ class Store:
         # What was undone is copied, too, but is no note.
         return path, len({r.name for r in own if r.value}), sum(1 for v in views if v.value)
 
-    def take_inventories(self, runs: Iterable[str], *, at: float | None = None) -> None:
-        """Keeps the inventories of the files of those runs that this user has archived.
+    def take_inventories(self, times: Mapping[str, int], *, at: float, waits: bool) -> None:
+        """Keeps the inventories of the files of runs that this user has archived.
 
-        `at` is as in `inventory_of`. Raises NotesError if they cannot be kept.
+        `times` are those that `change` has returned; `at` and `waits` are as in `inventory_of`.
+        Raises NotesError if they cannot be kept.
         """
         if is_uri(self.logdir):
             return
-        runs = list(runs)
+        runs, by = list(times), author()
         for start in range(0, len(runs), _RUNS_OF_ADDITION):
             lines = bytearray()
             for run in runs[start : start + _RUNS_OF_ADDITION]:
-                record = self.archived.get(run)
-                if record is not None and record.value:
-                    folder = os.path.join(self.logdir, run)
-                    if (inventory := inventory_of(folder, record.time, at=at)) is not None:
-                        values = {INVENTORY: inventory}
-                        lines += line_of(record.time, record.by, run, values)
+                folder = os.path.join(self.logdir, run)
+                inventory = inventory_of(folder, times[run], at=at, waits=waits)
+                if inventory is not None:
+                    lines += line_of(times[run], by, run, {INVENTORY: inventory})
             if lines:
                 with self._lock:
                     self._add_lines(self._own, lines, "list of files")
@@ -370,7 +380,12 @@ class Store:
         latest = (time.time_ns() // 1000) + MAX_AHEAD_SECONDS * 1_000_000
         num_left_out = num_views_left_out = 0
         for directory in self._directories:
-            for record in directory.read(MAX_TIME if directory.is_own else latest):
+            is_copy = directory not in (self._own, self._server)
+            parts = directory.path, os.path.dirname(directory.path)
+            if is_copy and any(map(os.path.islink, parts)):
+                directory.problems = [one_line(f"{directory.path} is left out: it is a link")]
+                continue
+            for record in directory.read(latest if is_copy else MAX_TIME):
                 if record.field == ADDRESS:
                     known = self.views.get(record.name)
                     if known is None and len(self.views) >= MAX_VIEWS and not record.is_own:
@@ -387,7 +402,7 @@ class Store:
                 is_new = record.name not in self.runs
                 if is_new and len(self.runs) >= MAX_RUNS and not record.is_own:
                     num_left_out += 1
-                elif self._add(record, is_copy=directory not in (self._own, self._server)):
+                elif self._add(record, is_copy=is_copy):
                     changed.add(record.name)
         self.problems = [line for directory in self._directories for line in directory.problems]
         if num_left_out:
@@ -402,7 +417,9 @@ class Store:
         fields = self.runs.get(record.name, {})
         known = fields.get(record.field)
         if record.field == "archived":
-            for last in (self.archived_last, self.archived)[: 1 + record.is_own]:
+            every = [self.archived_last]
+            every += [self.archived] * record.is_own + [self.brought_back] * (not record.value)
+            for last in every:
                 if record.name not in last or last[record.name] < record:
                     last[record.name] = record
             if is_copy and record.name in self._decided:
@@ -419,6 +436,8 @@ class Store:
 
 def _valid(values: Mapping[str, Any], labels: LabelChange) -> dict[str, Value]:
     """The values of a change as they are stored. Raises BadRequestError."""
+    if max(len(labels.added), len(labels.removed)) > MAX_LABELS:
+        raise BadRequestError(f"at most {MAX_LABELS} labels can be added or removed at once")
     checked("labels", list(labels.added))
     return {field: checked(field, value) for field, value in values.items()}
 

@@ -29,6 +29,8 @@ def logdir(tmp_path: Path) -> Path:
     old = time.time() - 3 * 86400
     path = write_run(tmp_path / "runs", "a", scalars={"loss": [1.0]}, wall_time=old)
     os.utime(path, (old, old))
+    while time.time() - path.stat().st_ctime < 0.05:
+        time.sleep(0.01)  # Else a later change could have the same time.
     return tmp_path / "runs"
 
 

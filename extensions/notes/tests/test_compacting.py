@@ -78,6 +78,7 @@ def test_what_was_replaced_is_left_out_and_lines_stay_as_they_are(logdir: Path) 
     """Byte by byte, also what this version does not know. What was taken away stays taken away."""
     own, server = folders(logdir)
     kept = [
+        line_of(NOW, "a@b", "r", {"archived": False}),  # Others may archive it again.
         line_of(NOW + 2, "a@b", "r", {"note": "", "starred": True}),
         line_of(NOW + 1, "a@b", "r", {"archived": True}),
         line_of(NOW + 1, "a@b", "r", {"inventory": inventory(NOW + 1)}),
@@ -87,13 +88,13 @@ def test_what_was_replaced_is_left_out_and_lines_stay_as_they_are(logdir: Path) 
     ]
     replaced = [
         line_of(NOW, "a@b", "r", {"note": "long" * 1000, "starred": False}),
-        line_of(NOW, "a@b", "r", {"archived": False}),
+        line_of(NOW - 1, "a@b", "r", {"archived": False}),
         line_of(NOW, "a@b", "r", {"inventory": inventory(NOW)}),
         line_of(NOW - 1, "a@b", "view", {"address": "#a"}),
         b"rubbish\n",
         b'{"t":\n',
     ]
-    path = of_gone_process(own, b"".join([*replaced[:3], *kept, *replaced[3:], kept[0][:-9]]))
+    path = of_gone_process(own, b"".join([*replaced[:3], *kept, *replaced[3:], kept[1][:-9]]))
     theirs = line_of(NOW + 9, "c@d", "r", {"note": "theirs"})
     of_gone_process(server, theirs)
     before = said(logdir)

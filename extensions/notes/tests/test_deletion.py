@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -327,6 +328,24 @@ def test_notes_without_an_inventory_name_nothing(logdir: Path) -> None:
     assert listed(logdir)[0] == {path}
 
 
+def test_what_an_access_control_list_lets_others_replace_is_left_out(logdir: Path) -> None:
+    """The mode shows its rights as those of the group, which may be this user's own."""
+    path = log(logdir, "a")
+    archive(logdir, "a")
+    # The owner, user 65534, the group, the mask and all others, each with its rights.
+    entries = [(1, 7, 2**32 - 1), (2, 7, 65534), (4, 5, 2**32 - 1), (16, 7, 2**32 - 1)]
+    rights = struct.pack("<I", 2)
+    rights += b"".join(struct.pack("<HHI", *each) for each in (*entries, (32, 5, 2**32 - 1)))
+    try:
+        os.setxattr(path.parent, "system.posix_acl_access", rights)
+    except OSError:
+        pytest.skip("this file system has no access control lists")
+    assert path.parent.stat().st_mode & 0o070 == 0o070
+    found, errors = listed(logdir)
+    assert found == set()
+    assert f"(others can replace what is in {path.parent}): a" in errors
+
+
 @pytest.mark.parametrize("place", ["run", "above", "group", "sticky", "owner"])
 def test_what_others_can_replace_is_left_out(logdir: Path, place: str) -> None:
     """Between the list and its deletion, they could lead the path elsewhere."""
@@ -407,6 +426,59 @@ def test_what_this_user_took_back_is_left_out(logdir: Path) -> None:
     result = piped("notes", "files", logdir, "-0")
     assert (result.returncode, result.stdout) == (1, "")
     assert "(archived by bob@far, you have taken them back): a" in result.stderr
+
+
+@pytest.mark.parametrize("again", ["shared", "server"])
+def test_a_run_that_was_brought_back_is_not_archived_again_by_others(
+    logdir: Path, again: str
+) -> None:
+    """Neither by a file of a stranger, whatever its time is, nor through a server; also after the
+    files of notes were compacted."""
+    path = log(logdir, "a")
+    archive(logdir, "a")
+    notes_of(logdir).change(["a"], {"archived": False}, is_own=False)
+    if again == "shared":
+        folder = logdir / ".tbcore" / "notes"
+        folder.mkdir(parents=True)
+        later = time.time_ns() // 1000 + 3600 * 10**6
+        (folder / "m.jsonl").write_bytes(line_of(later, "m@x", "a", {"archived": True}))
+    else:
+        notes_of(logdir).change(["a"], {"archived": True}, is_own=False)
+    for _ in range(2):
+        found, errors = listed(logdir)
+        assert found == set()
+        assert "(server) has taken them back): a" in errors
+        assert piped("notes", "compact", logdir).returncode == 0
+    archive(logdir, "a")
+    assert listed(logdir)[0] == {path}
+
+
+def test_nothing_is_named_while_notes_cannot_be_read(logdir: Path) -> None:
+    """What is missing may be that the run was brought back."""
+    log(logdir, "a")
+    archive(logdir, "a")
+    notes_of(logdir).change(["a"], {"archived": False})
+    for file in Path(notes_of(logdir)._stores[0][1]._own.path).iterdir():
+        file.write_bytes(file.read_bytes().replace(b'"archived":false', b'"archived":fals?'))
+    result = piped("notes", "files", logdir, "-0")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "no file is named, since some notes could not be read" in result.stderr
+
+
+@pytest.mark.parametrize("part", [".tbcore", ".tbcore/notes"])
+def test_notes_behind_a_link_are_not_read(logdir: Path, tmp_path: Path, part: str) -> None:
+    """It may lead to private notes of the user who starts the server."""
+    log(logdir, "a")
+    (tmp_path / "private" / "notes").mkdir(parents=True)
+    line = line_of(time.time_ns() // 1000, "a@b", "a", {"note": "private"})
+    for folder in ("private", "private/notes"):
+        (tmp_path / folder / "a.jsonl").write_bytes(line)
+    (logdir / part).parent.mkdir(exist_ok=True)
+    (logdir / part).symlink_to(tmp_path / "private")
+    notes = notes_of(logdir)
+    assert notes.values("a") == {}
+    [problem] = notes.problems
+    assert problem.endswith(".tbcore/notes is left out: it is a link")
 
 
 # -- forms and errors ------------------------------------------------------------------------------

@@ -227,6 +227,9 @@ def test_without_notes_the_core_is_read_only(logdir: Path) -> None:
         ({"runs": ["a"], "set": {"stars": 5}}, "'stars' is not a field of notes"),
         ({"runs": ["a"], "set": {"note": "x" * 10_001}}, "note must have at most 10000 characters"),
         ([], "the body must be a JSON object"),
+        ({"runs": ["a"], "remove_labels": ["x"] * 100_000}, "at most 20 labels can be added or"),
+        ({"runs": ["a"], "add_labels": ["x"] * 100_000}, "at most 20 labels can be added or"),
+        ({"runs": ["a"], "set": {"labels": ["x"] * 100_000}}, "a run can have at most 20 labels"),
     ],
 )
 def test_a_change_that_is_not_valid_is_refused_in_a_line(
