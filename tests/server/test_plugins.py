@@ -761,6 +761,7 @@ def test_a_single_file_cannot_have_a_page(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(source)
 
     [plugin] = [p for p in load_plugins(folders=[str(tmp_path)]) if p.name == "good"]
+    sys.modules.pop("tbcore_file_good", None)
 
     assert "PluginInfo.page must be None for a plugin that is a single file; make it a package" in (
         str(plugin.error)
