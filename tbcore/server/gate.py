@@ -52,7 +52,7 @@ class Gate:
         if config.embed_in and config.has_secret_prefix:
             self._frame_sites.add("cross-site")
         self._logins = [Login(t) for t in (config.token, config.read_token) if t is not None]
-        """That of the token, and that of the one for reading. None if there is no token."""
+        """The logins of the token and of the one for reading; empty if there is no token."""
         self._wrong_tokens = WrongTokens(config.tuning.wrong_token_log_seconds)
         self._allowed = {host.lower() for host in config.allowed_hosts}
         self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}

@@ -38,7 +38,7 @@ _PROXY_HEADER = re.compile(r"forwarded|via|x-forwarded.*|x-real-ip|.*-(client|co
 
 
 class Access(NamedTuple):
-    """What a request may do."""
+    """The rights of a request."""
 
     read_only: str | None
     """Why nobody may change notes here; None if somebody may."""
@@ -51,7 +51,7 @@ class Access(NamedTuple):
 
 
 def access(config: Config, request: Request, fault: str | None) -> Access:
-    """What a request to a server with this `Config` may do.
+    """The rights of a request to a server with this `Config`.
 
     `fault` is why notes cannot be written on this machine, or None.
     """

@@ -108,6 +108,6 @@ def compact(*, logdir: str | None) -> int:
 
     Files of running servers and of other machines stay as they are.
     """
-    from tbcore_notes.compacting import compact_notes
+    from tbcore_notes.printing import compact_notes
 
     return compact_notes(logdir or default_logdir(says=True))

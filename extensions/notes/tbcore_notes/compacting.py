@@ -6,10 +6,10 @@ Only files of this machine's processes that are gone are rewritten, each on its 
 2. Its lines that stay are written to a new file, which then replaces it.
 3. If a process that was taken for gone has added to the old file since, that is added again.
 
-A line stays, byte by byte, if one of its records is the last one of its field in these files; also
-if that says that something was taken away, since copies of others may still say otherwise. So
-does the last record that says that a run was brought back. So all
-files together say the same before, after, and at any point where this process is killed.
+A line stays, byte by byte, if one of its records is the last one of its field in these files, also
+if that says that something was taken away, since copies of others may still say otherwise; or if it
+is the last one that brings a run back. So all files together say the same before, after, and at any
+point where this process is killed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-import click
 import orjson
 
-from tbcore.engine import is_uri, one_line, plural, size
+from tbcore.engine import one_line
 from tbcore_notes.files import (
     MAX_FALSE_RECORDS,
     Directory,
@@ -33,39 +32,18 @@ from tbcore_notes.files import (
     sync_folder,
 )
 from tbcore_notes.records import MAX_LINE_BYTES, MAX_TIME, Record, records_of
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.store import NotesError
 
 _TEMPORARY = ".jsonl.tmp"
 
 
 class Compacted(NamedTuple):
-    """What was done in a directory."""
+    """The sizes of a directory's files, and how many of them were left."""
 
     num_bytes_before: int
     num_bytes_after: int
     num_left: int
     """Number of files of running processes or other machines, which were left as they are."""
-
-
-def compact_notes(logdir: str) -> int:
-    """Compacts the notes on one log directory, and prints what that saved; returns the exit status.
-
-    Raises NotesError.
-    """
-    if not is_uri(logdir) and not os.path.isdir(logdir):
-        raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
-    found = [compacted(directory) for directory in Store(logdir).own_directories]
-    before = sum(each.num_bytes_before for each in found)
-    after = sum(each.num_bytes_after for each in found)
-    shown = "as before" if after == before else f"before: {size(before)}"
-    click.echo(one_line(f"your notes on {logdir} have {size(after)}, {shown}"))
-    if num_left := sum(each.num_left for each in found):
-        verb = "is" if num_left == 1 else "are"
-        click.echo(
-            f"{plural(num_left, 'file')} of running processes or other machines {verb} left as "
-            f"{'it is' if num_left == 1 else 'they are'}"
-        )
-    return 0
 
 
 def compacted(directory: Directory) -> Compacted:
@@ -135,11 +113,10 @@ class _Reader:
 
     def __init__(self, directory: Directory) -> None:
         self._is_own = directory.is_own
-        self._latest = MAX_TIME
         self._last: dict[tuple[str, str], tuple[int, str]] = {}
         """Maps names and fields to the time and the author of the last record."""
         self._kept: set[bytes] = set()
-        """Digests of the lines that stay, of which one file may have copies of another's."""
+        """Digests of the lines that stay: one file may have copies of another's lines."""
 
     def learn(self, path: str) -> bool:
         """Learns which records of a file are the last ones. Returns false for a file whose rest is
@@ -185,7 +162,7 @@ class _Reader:
             if was_inside or is_inside or not line.startswith(b'{"t":'):
                 continue
             try:
-                records = list(records_of(line, is_own=self._is_own, latest=self._latest))
+                records = list(records_of(line, is_own=self._is_own, latest=MAX_TIME))
             except Exception:  # Such as a KeyError: anything can be in a file.
                 records = []
             yield line, records

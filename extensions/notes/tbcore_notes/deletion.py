@@ -4,8 +4,7 @@ Nothing here deletes. A file is named only if all of this is certain:
 
 1. This user archived the run: see `access.py` for what is this user's own.
 2. Nobody has brought the run back since, also if somebody else has archived it again.
-3. The run has no event of the last 24 hours, and no file beside its event files was changed in
-   them.
+3. The run has no event of the last 24 hours, and no file of its directory was changed in them.
 4. Its directory is below the log directory, without a link on the way.
 5. It is the directory that was archived: the inventory has its inode.
 6. Only this user and root can replace it, its files, or a directory above it.
@@ -22,22 +21,23 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tbcore_notes.files import opened_file
-from tbcore_notes.inventory import Inventory
+from tbcore_notes.inventory import Inventory, digest_of
 from tbcore_notes.records import Record
 
 _QUIET_SECONDS = 86400
 _FIRST_BYTES = 64
 """Number of bytes that the first record of an event file fits into."""
 _VERSION = b"brain.Event:"
-"""What this record has: all writers begin with the version of the format."""
+"""A part of this record: all writers begin with the version of the format."""
 _AGAIN = "; bring them back and archive them again"
 
 
 class Archived(NamedTuple):
-    """What is known about an archived run."""
+    """The last notes on whether a run is archived, and the inventory of its files."""
 
     own: Record | None
     """This user's own last record of whether it is archived."""
@@ -129,12 +129,12 @@ def _same_files(
 ) -> tuple[list[tuple[str, int]], str]:
     """The paths and sizes of the files that are still the ones of the inventory, and why others are
     left out; "" if there are none. Raises OSError."""
-    found, reason = [], ""
+    found, reason, digests = [], "", inventory.digests
     for path in paths:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or not _has_events(path):
             reason = reason or "their files are links, or no event files"
-        elif not inventory.has(os.fsencode(os.path.basename(path)), status):
+        elif digest_of(os.path.basename(path), status) not in digests:
             reason = f"files that came, or were changed, after they were archived{_AGAIN}"
         elif (folder := places.unsafe(path)) is not None:
             reason = f"others can replace what is in {folder}"
@@ -193,6 +193,7 @@ def _has_list(folder: str) -> bool:
     return any("acl" in name for name in os.listxattr(folder, follow_symlinks=False))
 
 
+@lru_cache
 def _is_group_of_user(group: int) -> bool:
     """Whether this user is the only member of a group. A directory of users may list only some, so
     the group must have the user's name, too, as groups of one user have."""

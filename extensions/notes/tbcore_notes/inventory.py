@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tbcore.engine import is_event_file
+
 MAX_FILES = 32
 """A run with more event files has an inventory only if it is archived by a command or in Python."""
 MAX_FILES_OF_COMMAND = 10_000
@@ -36,11 +38,11 @@ class Inventory(NamedTuple):
     files: str
     """The digests of the files, one after the other."""
 
-    def has(self, name: bytes, status: os.stat_result) -> bool:
-        """Whether a file is one of these, by its name and its `lstat`."""
-        digest = _digest(name, status, status.st_size, status.st_ctime_ns)
+    @property
+    def digests(self) -> set[str]:
+        """Those of the files: see `digest_of`."""
         starts = range(0, len(self.files), _DIGEST_CHARACTERS)
-        return any(self.files.startswith(digest, start) for start in starts)
+        return {self.files[start : start + _DIGEST_CHARACTERS] for start in starts}
 
     def is_of(self, status: os.stat_result) -> bool:
         """Whether a directory is the one that was archived, by its `lstat`."""
@@ -78,22 +80,23 @@ def inventory_of(folder: str, of: int, *, at: float, waits: bool) -> Inventory |
         return None
     if len(files) > (MAX_FILES_OF_COMMAND if waits else MAX_FILES):
         return None
-    digests = (
-        _digest(name, each, each.st_size, each.st_ctime_ns)
-        for name, each in files
-        if each.st_ctime_ns / 1e9 <= limit
-    )
+    digests = (digest_of(name, each) for name, each in files if each.st_ctime_ns / 1e9 <= limit)
     return Inventory(of, _digest(b"", status), "".join(digests))
 
 
-def _files(folder: str) -> Iterator[tuple[bytes, os.stat_result]]:
+def digest_of(name: str, status: os.stat_result) -> str:
+    """What tells a file from all others, by its base name and its `lstat`."""
+    return _digest(os.fsencode(name), status, status.st_size, status.st_ctime_ns)
+
+
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """The names of all files that may be event files, each with its `lstat`."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if "tfevents" in entry.name:
+            if is_event_file(entry.name):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    yield os.fsencode(entry.name), status
+                    yield entry.name, status
 
 
 def _digest(name: bytes, status: os.stat_result, *numbers: int) -> str:

@@ -9,11 +9,10 @@ import shlex
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tbcore import Multiplexer
 from tbcore.engine import Config, LogdirSpec, OptionError, is_uri, one_line, plural, size
@@ -29,6 +28,9 @@ from tbcore_notes.store import (
     Store,
     value_of,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 logger = logging.getLogger("tbcore.notes")
 
@@ -89,9 +91,8 @@ class RunNotes:
         """The runs of the server, if one serves the notes."""
         self._tabs: Callable[[], Collection[str] | None] = lambda: None
         """The names of its tabs, once all logs are read; None before that."""
-        self._tasks: deque[Callable[[], object]] = deque()
-        """Files to list; `_has_worker` is whether a thread does that."""
-        self._tasks_lock, self._has_worker = threading.Lock(), False
+        self._lister: Executor | None = None
+        """Lists the files of archived runs after the response, if a server serves the notes."""
         self.is_read = False
         """Whether the files were read once. A server does that while it starts."""
         self.reports_all = False
@@ -197,11 +198,10 @@ class RunNotes:
             names = by_store.get(id(store), ())
             began_at = time.time()
             times = store.change(names, values, is_own=is_own, labels=labels)
-            if is_own and times and self._served is None:
+            if is_own and times and self._lister is None:
                 store.take_inventories(times, at=time.time(), waits=True)
-            elif is_own and times:
-                task = partial(store.take_inventories, times, at=began_at, waits=False)
-                self._list_later(task)
+            elif is_own and times and self._lister is not None:
+                self._lister.submit(_list_files, store, times, began_at)
         if self.generation != before:
             self._changed()
 
@@ -271,8 +271,11 @@ class RunNotes:
         tabs: Callable[[], Collection[str] | None],
     ) -> Mapping[str, Callable[[Any], Any]]:
         """See `tbcore.store.notes.Notes`."""
+        from concurrent.futures import ThreadPoolExecutor
+
         from tbcore_notes.http import respond, respond_defaults, respond_views
 
+        self._lister = ThreadPoolExecutor(1, "tbcore-notes-files")
         self._changed, self.idle_seconds = changed, idle_seconds
         self._served, self._tabs, self.reports_all = multiplexer, tabs, True
         # The thread ends when nothing else uses the notes.
@@ -286,27 +289,6 @@ class RunNotes:
         }
 
     # -- private -------------------------------------------------------------------------------
-
-    def _list_later(self, task: Callable[[], object]) -> None:
-        """Lists files of archived runs in a thread, one task after the other."""
-
-        def work() -> None:
-            while True:
-                with self._tasks_lock:
-                    if not self._tasks:
-                        self._has_worker = False
-                        return
-                    task = self._tasks.popleft()
-                try:
-                    task()
-                except Exception as error:
-                    logger.warning("files of archived runs cannot be listed: %s", error)
-
-        with self._tasks_lock:
-            self._tasks.append(task)
-            if not self._has_worker:
-                self._has_worker = True
-                threading.Thread(target=work, name="tbcore-notes-files", daemon=True).start()
 
     def _mistakes_to_report(self) -> Sequence[str]:
         """The mistakes as lines of the log: of several, a command that is not about them has only
@@ -330,6 +312,14 @@ class RunNotes:
             if run.startswith(prefix):
                 return store, run[len(prefix) :]
         return None, run
+
+
+def _list_files(store: Store, times: Mapping[str, int], at: float) -> None:
+    """Keeps the inventories of runs that were archived by a request that began at a time."""
+    try:
+        store.take_inventories(times, at=at, waits=False)
+    except Exception as error:
+        logger.warning("files of archived runs cannot be listed: %s", error)
 
 
 def _watch(ref: weakref.ref[RunNotes]) -> None:

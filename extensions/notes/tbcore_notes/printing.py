@@ -13,17 +13,27 @@ from typing import Any, cast
 import click
 
 from tbcore import BadRequestError
-from tbcore.engine import LogdirSpec, did_you_mean, is_uri, one_line, plural, warn, warnings_printed
+from tbcore.engine import (
+    LogdirSpec,
+    did_you_mean,
+    is_uri,
+    one_line,
+    plural,
+    size,
+    warn,
+    warnings_printed,
+)
 from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, opened, read
 from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
 from tbcore_logs.reading import LazyReader
+from tbcore_notes.compacting import compacted
 from tbcore_notes.deletion import archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
-from tbcore_notes.store import LabelChange, NotesError
+from tbcore_notes.store import LabelChange, NotesError, Store
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -179,10 +189,35 @@ def list_files(selection: LogSelection, *, form: Form | None) -> int:
     return 0
 
 
-def share_notes(logdir: str) -> int:
-    """Shares the notes on one log directory; returns the exit status."""
+def compact_notes(logdir: str) -> int:
+    """Compacts the notes on one log directory, and prints what that saved; returns the exit status.
+
+    Raises NotesError.
+    """
+    _check_directory(logdir)
+    found = [compacted(directory) for directory in Store(logdir).own_directories]
+    before = sum(each.num_bytes_before for each in found)
+    after = sum(each.num_bytes_after for each in found)
+    shown = "as before" if after == before else f"before: {size(before)}"
+    click.echo(one_line(f"your notes on {logdir} have {size(after)}, {shown}"))
+    if num_left := sum(each.num_left for each in found):
+        verb = "is" if num_left == 1 else "are"
+        click.echo(
+            f"{plural(num_left, 'file')} of running processes or other machines {verb} left as "
+            f"{'it is' if num_left == 1 else 'they are'}"
+        )
+    return 0
+
+
+def _check_directory(logdir: str) -> None:
+    """Raises UsageError for what is neither a directory nor an address."""
     if not is_uri(logdir) and not os.path.isdir(logdir):
         raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
+
+
+def share_notes(logdir: str) -> int:
+    """Shares the notes on one log directory; returns the exit status."""
+    _check_directory(logdir)
     notes = RunNotes([LogdirSpec(None, logdir)])
     for path, count, num_views in notes.share():
         views = f" and {plural(num_views, 'view')}" if num_views else ""

@@ -107,19 +107,22 @@ def checked(field: str, value: Any) -> Value:
 
 def checked_name(name: Any) -> str:
     """The name of a view as it is stored. Raises BadRequestError if it is not valid."""
-    # Before anything else is done with a long one; a character may become a few.
-    is_short = isinstance(name, str) and len(name) <= 10 * MAX_VIEW_NAME_CHARACTERS
-    text = unicodedata.normalize("NFC", name.strip()) if is_short else "-" * 1000
+    # Nothing else is done with one that is long in any case; a character may become a few.
+    if isinstance(name, str) and len(name) > 10 * MAX_VIEW_NAME_CHARACTERS:
+        raise _long_name(len(name))
+    text = unicodedata.normalize("NFC", name.strip()) if isinstance(name, str) else ""
     if not _VIEW_NAME.fullmatch(text):
         raise BadRequestError(
             "the name of a view must have letters, digits, - _ . and single blanks between them"
         )
     if len(text) > MAX_VIEW_NAME_CHARACTERS:
-        raise BadRequestError(
-            f"the name of a view must have at most {MAX_VIEW_NAME_CHARACTERS} characters, "
-            f"got {len(text)}"
-        )
+        raise _long_name(len(text))
     return text
+
+
+def _long_name(length: int) -> BadRequestError:
+    limit = MAX_VIEW_NAME_CHARACTERS
+    return BadRequestError(f"the name of a view must have at most {limit} characters, got {length}")
 
 
 def checked_fragment(address: Any) -> str:

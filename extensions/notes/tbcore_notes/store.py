@@ -58,7 +58,7 @@ MAX_VIEWS = 1000
 """Maximum number of named views; of others in files, those that come later are left out."""
 _RUNS_OF_ADDITION = 1000
 """Number of runs whose inventories are written together."""
-MAX_AHEAD_SECONDS = 86400
+_MAX_AHEAD_SECONDS = 86400
 """Records of others with a time further in the future are left out: their clocks are wrong, and
 nothing that is noted today could replace them."""
 SHARED = ".tbcore", "notes"
@@ -289,6 +289,8 @@ class Store:
     def fault(self) -> str | None:
         """Why nothing can be written to the data directory, or None. Nothing is written here."""
         folder = self._own.path
+        if not os.path.isabs(folder):  # It begins with ~, which stands for nothing.
+            return "notes cannot be kept, since this user has no home; set XDG_DATA_HOME"
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
@@ -377,7 +379,7 @@ class Store:
         """Adds the new records; returns the runs whose notes have changed, and if views have."""
         changed: set[str] = set()
         has_other_views = False
-        latest = (time.time_ns() // 1000) + MAX_AHEAD_SECONDS * 1_000_000
+        latest = (time.time_ns() // 1000) + _MAX_AHEAD_SECONDS * 1_000_000
         num_left_out = num_views_left_out = 0
         for directory in self._directories:
             is_copy = directory not in (self._own, self._server)

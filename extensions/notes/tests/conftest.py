@@ -1,5 +1,8 @@
 """Applies the fixtures of every test to the tests of extensions; directories for notes."""
 
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,18 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This user's data directory."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data"
+
+
+@pytest.fixture(params=["disk", "tmpfs"])
+def logdir_of_each_system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A log directory without runs, on file systems that give inodes and times differently."""
+    if request.param == "tmpfs" and not os.access("/dev/shm", os.W_OK):
+        pytest.skip("/dev/shm is no tmpfs here")
+    with tempfile.TemporaryDirectory(
+        dir=tmp_path if request.param == "disk" else "/dev/shm"
+    ) as made:
+        (Path(made) / "runs").mkdir()
+        yield Path(made) / "runs"
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from commands import piped
+from noted_servers import WRITE_TOKEN, served
 
 from tbcore.engine import LogdirSpec, Server
 from tbcore_notes.access import TOKEN_HEADER, new_write_token
@@ -16,10 +17,10 @@ from tbcore_notes.notes import RunNotes
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
-TOKEN, WRITE, READ = "a-token", "a-write-token", "a-read-token"
+TOKEN, READ = "a-token", "a-read-token"
 SECRET = "/" + "s" * 32
 PAGE = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
-OWN = {**PAGE, TOKEN_HEADER: WRITE}
+OWN = {**PAGE, TOKEN_HEADER: WRITE_TOKEN}
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -34,14 +35,6 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def served(logdir: Path, **config: Any) -> TbcoreClient:
-    """A client of a server with notes."""
-    server = Server(logdir, plugins=[], port=6006, **{"write_token": WRITE, **config})
-    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
-    server.load_once()
-    return TbcoreClient(server)
-
-
 def archive(client: TbcoreClient, headers: dict[str, str]) -> int:
     body = {"runs": ["a"], "set": {"archived": True}}
     status: int = client.post("data/notes", json=body, headers=headers).status_code
@@ -52,8 +45,8 @@ def until_listed(client: TbcoreClient) -> None:
     """Waits until the files of archived runs are listed, which a server does after its response."""
     notes = client.multiplexer._notes
     assert isinstance(notes, RunNotes)
-    while notes._has_worker:
-        time.sleep(0.001)
+    assert notes._lister is not None
+    notes._lister.submit(bool).result()  # It does one thing after the other.
 
 
 def test_the_owner_archives_through_the_page(logdir: Path) -> None:

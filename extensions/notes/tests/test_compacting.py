@@ -311,7 +311,7 @@ def test_a_full_disk_is_a_line_and_changes_nothing(logdir: Path) -> None:
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from tbcore_notes.compacting import compact_notes
+from tbcore_notes.printing import compact_notes
 from tbcore_notes.store import NotesError
 try:
     compact_notes(sys.argv[1])

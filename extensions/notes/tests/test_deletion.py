@@ -9,9 +9,7 @@ import os
 import shutil
 import struct
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +27,9 @@ DAY = 86400
 OLD = time.time() - 3 * DAY
 
 
-@pytest.fixture(params=["disk", "tmpfs"])
-def logdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A log directory without runs, on file systems that give inodes and times differently."""
-    if request.param == "disk":
-        (tmp_path / "runs").mkdir()
-        yield tmp_path / "runs"
-        return
-    if not os.access("/dev/shm", os.W_OK):
-        pytest.skip("/dev/shm is no tmpfs here")
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
+@pytest.fixture
+def logdir(logdir_of_each_system: Path) -> Path:
+    return logdir_of_each_system
 
 
 def log(logdir: Path, run: str, *, at: float = OLD, filename: str | None = None) -> Path:
@@ -373,12 +363,14 @@ def test_what_others_can_replace_is_left_out(logdir: Path, place: str) -> None:
 # -- notes of others -------------------------------------------------------------------------------
 
 
-def hostile(logdir: Path, *runs: str, by: str | None = None) -> None:
-    """Notes in the log directory itself that carry this user's name."""
+def hostile(
+    logdir: Path, *runs: str, by: str | None = None, is_archived: bool = True, later: int = 0
+) -> None:
+    """Notes in the log directory itself that carry this user's name, `later` microseconds ahead."""
     folder = logdir / ".tbcore" / "notes"
     folder.mkdir(parents=True, exist_ok=True)
-    now = time.time_ns() // 1000
-    lines = (line_of(now, by or author(), run, {"archived": True}) for run in runs)
+    now, values = time.time_ns() // 1000 + later, {"archived": is_archived}
+    lines = (line_of(now, by or author(), run, values) for run in runs)
     (folder / f"{author()}-00000000-1-ab.jsonl").write_bytes(b"".join(lines))
 
 
@@ -407,10 +399,7 @@ def test_what_came_through_a_server_for_others_is_not_this_users_own(logdir: Pat
 def test_what_somebody_took_back_is_left_out(logdir: Path) -> None:
     log(logdir, "a")
     archive(logdir, "a")
-    folder = logdir / ".tbcore" / "notes"
-    folder.mkdir(parents=True)
-    line = line_of(time.time_ns() // 1000 + 1, "bob@far", "a", {"archived": False})
-    (folder / "bob.jsonl").write_bytes(line)
+    hostile(logdir, "a", by="bob@far", is_archived=False, later=1)
     found, errors = listed(logdir)
     assert found == set()
     assert "left out (bob@far has taken them back): a" in errors
@@ -438,10 +427,7 @@ def test_a_run_that_was_brought_back_is_not_archived_again_by_others(
     archive(logdir, "a")
     notes_of(logdir).change(["a"], {"archived": False}, is_own=False)
     if again == "shared":
-        folder = logdir / ".tbcore" / "notes"
-        folder.mkdir(parents=True)
-        later = time.time_ns() // 1000 + 3600 * 10**6
-        (folder / "m.jsonl").write_bytes(line_of(later, "m@x", "a", {"archived": True}))
+        hostile(logdir, "a", by="m@x", later=3600 * 10**6)
     else:
         notes_of(logdir).change(["a"], {"archived": True}, is_own=False)
     for _ in range(2):

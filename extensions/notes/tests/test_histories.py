@@ -10,9 +10,8 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -223,14 +222,9 @@ class History:
         self.untouched -= set(paths)
 
 
-@pytest.fixture(params=["disk", "tmpfs"])
-def logdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    folder = None if request.param == "disk" else "/dev/shm"
-    if folder and not os.access(folder, os.W_OK):
-        pytest.skip("/dev/shm is no tmpfs here")
-    with tempfile.TemporaryDirectory(dir=folder or tmp_path) as made:
-        (Path(made) / "runs").mkdir()
-        yield Path(made) / "runs"
+@pytest.fixture
+def logdir(logdir_of_each_system: Path) -> Path:
+    return logdir_of_each_system
 
 
 def played(logdir: Path, seeds: range) -> int:

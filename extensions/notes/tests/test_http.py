@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from noted_servers import WRITE_TOKEN as TOKEN
+from noted_servers import served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec, Server
@@ -17,7 +19,6 @@ from tbcore_notes.store import LabelChange, NotesError
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
-TOKEN = "a-write-token"
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
 OWN = {**SAME, TOKEN_HEADER: TOKEN}
 
@@ -27,14 +28,6 @@ def logdir(tmp_path: Path) -> Path:
     for run in ("a", "b/c"):
         write_run(tmp_path / "runs", run, scalars={"loss": [1.0]})
     return tmp_path / "runs"
-
-
-def served(logdir: Path, **config: Any) -> TbcoreClient:
-    """A client of a server with notes."""
-    server = Server(logdir, plugins=[], port=6006, **{"write_token": TOKEN, **config})
-    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
-    server.load_once()
-    return TbcoreClient(server)
 
 
 def change(client: TbcoreClient, headers: Any = SAME, runs: Any = ("a",), **values: Any) -> Any:

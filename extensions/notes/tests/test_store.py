@@ -576,3 +576,17 @@ def test_a_hostile_log_directory_changes_nothing_of_this_users_own(
     again = opened(logdir)
     assert values(again)["mine"] == values(again)["a"] == {"archived": False, "note": "here"}
     assert not again.archived["a"].value
+
+
+def test_a_user_without_a_home_has_no_place_for_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container with a number for a user: a server says so, and starts."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert Store("runs").fault() == (
+        "notes cannot be kept, since this user has no home; set XDG_DATA_HOME"
+    )

@@ -12,9 +12,11 @@ import pytest
 from commands import on_terminal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from noted_servers import WRITE_TOKEN as TOKEN
+from noted_servers import served
 
 from tbcore import BadRequestError
-from tbcore.engine import LogdirSpec, Server
+from tbcore.engine import LogdirSpec
 from tbcore_notes import records, store
 from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
@@ -22,7 +24,6 @@ from tbcore_notes.store import NotesError, Store
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 
-TOKEN = "a-write-token"
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
 ADDRESS = "#scalars&query=-has:nan&group=seeds&colors=a,2a78d6"
 
@@ -41,14 +42,6 @@ def opened(logdir: Path) -> Store:
 
 def addresses(found: Store) -> dict[str, Any]:
     return {name: view.value for name, view in found.views.items() if view.value}
-
-
-def served(logdir: Path, **config: Any) -> TbcoreClient:
-    """A client of a server that keeps views."""
-    server = Server(logdir, plugins=[], port=6006, **{"write_token": TOKEN, **config})
-    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
-    server.load_once()
-    return TbcoreClient(server)
 
 
 def save(
@@ -237,6 +230,7 @@ def test_a_saved_view_is_in_the_list_and_found_by_its_name(logdir: Path) -> None
         ({"name": "a", "address": "#write=x"}, "the address of a view must not contain write="),
         ({"name": "a", "address": "#" + "x" * 70_000}, "this view has 70 kB, and at most 66 kB"),
         ({"name": 5, "address": ADDRESS}, '"name" must be a string'),
+        ({"name": "a" * 5000, "address": ADDRESS}, "the name of a view must have at most 100"),
         ({"name": "a"}, '"address" must be a string'),
         ([], "the body must be a JSON object"),
     ],
