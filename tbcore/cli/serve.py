@@ -378,12 +378,12 @@ def serve_command(
             "it needs TBCORE_TOKEN, --secret_prefix or --uds, or else --no_token if what "
             "stands in front of the server asks who is there", context,
         )  # fmt: skip
-    if os.environ.get("TBCORE_TOKEN") == "" and not (options["token"] or options["no_token"]):
-        # click takes an empty variable for none, and the server would be open to all users.
-        raise click.UsageError("TBCORE_TOKEN is empty; set it to a token, or unset it", context)
     for name in ("token", "read_token"):
+        variable = f"{_PREFIX}{name.upper()}"
+        if os.environ.get(variable) == "" and not (options[name] or options["no_token"]):
+            # click takes an empty variable for none, and the server would be open to all users.
+            raise click.UsageError(f"{variable} is empty; set it to a token, or unset it", context)
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            variable = f"{_PREFIX}{name.upper()}"
             warn(f"other users can see --{name} in the list of processes; set {variable} instead")
     _warn_about_variables(context.command)
     specs = []

@@ -121,8 +121,10 @@ def serve(config: Config, options: ServeOptions) -> int:
             # Absolute, like the log directories: a plugin may change the working directory.
             plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
         )
-        if config.read_token and config.token in (None, config.read_token):
-            raise OptionError("--read_token needs another token beside it; set TBCORE_TOKEN to one")
+        if config.read_token and config.token is None:
+            raise OptionError("--read_token needs a token beside it; set TBCORE_TOKEN to one")
+        if config.read_token and config.read_token == config.token:
+            raise OptionError("--read_token is the token itself; set TBCORE_READ_TOKEN to another")
         multiplexer = Multiplexer()
         loader = _started_loader(config, options, multiplexer)
         try:
@@ -379,6 +381,10 @@ def _print_banner(
     elif token_file is not None:
         use = "with its token" if config.token else "for changing notes"
         reporter.print_line(f"the address {use} is in {token_file}")
+    if config.read_token:
+        reporter.print_line("the read token shows everything, and changes no notes")
+    if config.notes != "write":
+        reporter.print_line(f"--notes {config.notes}: the page changes no notes")
     if config.has_secret_prefix and not _is_on_terminal(config):
         prefix = prefix.rpartition("/")[0]
         reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")

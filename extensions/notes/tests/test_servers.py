@@ -200,6 +200,7 @@ def test_notes_are_turned_off_and_shown_only(
     subprocess.run(line, env=environment, check=True)
     server = start("--port", "0", "--notes", "read")
     assert "the address for changing notes" not in server.output
+    assert "--notes read: the page changes no notes\n" in server.output
     assert server.notes()["starred"]["value"] is True
     assert "(--notes read)" in server.answer()["read_only"]
     assert server.change({"starred": False}) == 403
@@ -211,12 +212,21 @@ def test_notes_are_turned_off_and_shown_only(
 
 def test_the_token_for_reading_needs_another_one(logdir: Path, environment: dict[str, str]) -> None:
     line = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), "--port", "0"]
-    for token in ({}, {"TBCORE_TOKEN": "same"}):
-        variables = {**environment, **token, "TBCORE_READ_TOKEN": "same"}
+    for token, error in (
+        ({}, "TBCORE_READ_TOKEN needs a token beside it; set TBCORE_TOKEN to one"),
+        (
+            {"TBCORE_TOKEN": "same"},
+            "TBCORE_READ_TOKEN is the token itself; set TBCORE_READ_TOKEN to another",
+        ),
+        (
+            {"TBCORE_TOKEN": "same", "TBCORE_READ_TOKEN": ""},
+            "TBCORE_READ_TOKEN is empty; set it to a token, or unset it",
+        ),
+    ):
+        variables = {**environment, "TBCORE_READ_TOKEN": "same", **token}
         result = subprocess.run(line, env=variables, capture_output=True, text=True, check=False)
         assert result.returncode == 2
-        line_of_error = "TBCORE_READ_TOKEN needs another token beside it; set TBCORE_TOKEN to one"
-        assert line_of_error in result.stderr
+        assert error in result.stderr
         assert result.stderr.count("\n") == 1
 
 
