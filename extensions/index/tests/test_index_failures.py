@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_a_whole_index(logdir: Path, tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    arguments = ["-m", "tbcore", "index", "--logdir", str(logdir), "--index", str(index)]
+    arguments = ["-B", "-m", "tbcore", "index", "--logdir", str(logdir), "--index", str(index)]
     failed = subprocess.run(
         [sys.executable, *arguments], preexec_fn=limit, check=False, text=True, capture_output=True
     )

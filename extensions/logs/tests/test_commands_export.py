@@ -146,7 +146,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(logdir: Path, tmp_path: Path) -> 
     limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (99999, 99999)); "
     program = f"{limit} from tbcore.cli import main; sys.exit(main(sys.argv[1:]))"
     result = subprocess.run(
-        [sys.executable, "-c", program, "export", str(logdir), "-o", str(path)],
+        [sys.executable, "-B", "-c", program, "export", str(logdir), "-o", str(path)],
         capture_output=True, text=True, timeout=60, check=False, env=environment(),
     )  # fmt: skip
     assert result.returncode == 1

@@ -318,8 +318,9 @@ try:
 except NotesError as error:
     sys.exit(str(error))
 """
+    # With -B, since bytecode that is cut off would stay, and end every later command.
     done = subprocess.run(
-        [sys.executable, "-c", code, str(logdir)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-B", "-c", code, str(logdir)], capture_output=True, text=True, timeout=60
     )
     assert done.stderr.startswith("the notes cannot be compacted: File too large: /")
     assert done.stderr.count("\n") == 1

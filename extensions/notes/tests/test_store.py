@@ -304,9 +304,10 @@ def test_ten_writers_two_readers_and_a_kill(logdir: Path) -> None:
 def test_a_full_disk_is_an_error_and_costs_no_earlier_note(logdir: Path) -> None:
     """A limit for files makes the system write a part of a line, as a full disk does."""
     code = """
-import resource
+import resource, sys
 from tbcore_notes.store import NotesError
 store.change(["kept"], {"note": "x" * 500}, is_own=True)
+sys.dont_write_bytecode = True  # It would be cut off, too, and stay.
 resource.setrlimit(resource.RLIMIT_FSIZE, (900, 5000))
 try:
     store.change(["lost", "lost too"], {"note": "x" * 250}, is_own=True)
