@@ -152,7 +152,7 @@ class RunAttributes:
             if self._index.hparams.listings_generation != state.listings.generation:
                 hparams = self._index.hparams.updated(state)
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
-            notes = self._multiplexer._notes
+            notes = self._multiplexer._notes or self._multiplexer._notes_fault
             return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
@@ -184,10 +184,11 @@ class RunColumns:
         index: Index,
         cached_column: Callable[[_ColumnKey, State], _CachedColumn],
         runs: Sequence[str],
-        notes: Notes | None,
+        notes: Notes | str | None,
         check: Callable[[], object] = bool,
     ) -> None:
-        """`check` is called repeatedly while columns are computed, and may raise an exception."""
+        """`notes` are for queries, or why there are none. `check` is called repeatedly while
+        columns are computed, and may raise an exception."""
         self._state, self._notes, self.check = state, notes, check
         self._cached = cached_column
         self.runs = runs
@@ -294,6 +295,8 @@ class RunColumns:
     def noted(self, term: Noted) -> list[bool]:
         """Whether a term finds each run; see RunFacts."""
         text = term.text.pattern if isinstance(term.text, Glob) else term.text
+        if isinstance(self._notes, str):
+            raise QueryError(self._notes, term.at)
         try:
             found = (self._notes or open_notes()).found(term.sign, text)
         except (TbcoreError, OSError) as error:

@@ -217,13 +217,15 @@ def _run_server(
             )
         begun, frames = [], []
     config = replace(config, embed_in=(*config.embed_in, *frames))
-    if config.notes != "off":
-        try:
-            notes = multiplexer._notes = open_notes(options.specs)
-            config = replace(config, write_token=notes.new_write_token(config))
-        except (TbcoreError, OSError) as error:
-            level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
-            logger.log(level, "there are no notes: %s", error)
+    try:
+        if config.notes == "off":
+            raise OptionError("notes are off on this server (--notes off)")
+        notes = multiplexer._notes = open_notes(options.specs)
+        config = replace(config, write_token=notes.new_write_token(config))
+    except (TbcoreError, OSError) as error:
+        multiplexer._notes_fault = str(error)
+        level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
+        logger.log(level, "there are no notes: %s", error)
     token_file = _write_token_file(config, options, listening)
     if token_file is not None:
         leftovers.append(partial(os.unlink, token_file))

@@ -75,6 +75,8 @@ class Multiplexer:
         self._subscribers: dict[object, Callable[[], None]] = {}
         self._notes: Notes | None = None
         """The notes on the runs; None if there are none. Set by the server."""
+        self._notes_fault: str | None = None
+        """Why a server has none."""
         self._num_viewers = 0
         """Number of streams of updates to visible pages. Set by the server."""
         self._last_request_at = -math.inf

@@ -354,3 +354,17 @@ class Stream:
             if line.startswith(b"data: "):
                 return int(json.loads(line[6:])["notes_generation"])
         raise AssertionError("the stream has ended")
+
+
+def test_a_query_says_that_notes_are_off(start: Callable[..., Served]) -> None:
+    """And not that there are several log directories, or that a package is missing."""
+    server = start("--notes", "off")
+    for query in ("is:archived", "#x", "note:y"):
+        request = urllib.request.Request(
+            f"{server.url}/data/run_attributes",
+            json.dumps({"query": query}).encode(),
+            {"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as response:
+            answer = json.load(response)
+        assert answer["query"]["error"].startswith("notes are off on this server (--notes off)")
