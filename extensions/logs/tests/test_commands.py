@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shlex
@@ -181,12 +182,12 @@ def test_a_drawing_goes_before_a_name_is_cut(tmp_path: Path) -> None:
 
 
 def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
-    """With a quoted name, and control characters escaped."""
+    """But a name is as it was logged, and a line break in it is quoted."""
     write_run(tmp_path, 'a, "b"\n', scalars={"loss": [0.5, 0.25]}, wall_time=WALL_TIME)
     result = piped("ls", tmp_path, "--csv")
-    header, row = csv.reader(result.stdout.splitlines())
+    header, row = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
-    assert (row[:3], row[5:]) == (["quiet", 'a, "b"\\n', "1"], ["0.25"])
+    assert (row[:3], row[5:]) == (["quiet", 'a, "b"\n', "1"], ["0.25"])
     assert piped("tags", tmp_path, "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
 
 

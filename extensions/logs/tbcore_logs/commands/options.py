@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,7 +25,13 @@ class LogCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and args and args[-1].startswith("-") and args[-1] != "--":
             args = args[:-1]  # The value that is completed is missing, and so would all arguments.
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not re.match("no such option '-[^-]", error.message):
+                raise
+            hint = "; a name that begins with a dash must stand after `--`"
+            raise click.UsageError(error.message + hint, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         from tbcore_logs.printing.access import LogSelection, command_output
@@ -82,7 +89,7 @@ class _MaxBytesOption(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        if self.name in opts and "json" not in (opts.get("form"), opts.get("as_json") and "json"):
+        if self.name in opts and not (opts.get("json") or opts.get("as_json")):
             raise click.UsageError("--max_bytes is for --json", ctx)
         return super().handle_parse_result(ctx, opts, args)
 
@@ -132,13 +139,31 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     return columns
 
 
+def _form(context: click.Context, option: click.Parameter, is_given: bool) -> None:
+    """Sets `form` to the name of an option. Raises UsageError if another one has set it."""
+    other = context.params.setdefault("form", None)
+    if is_given and other and not context.resilient_parsing:
+        both = (each for each in context.command.params if each.name in (other, option.name))
+        names = (each.opts[0] for each in both)
+        raise click.UsageError(f"{' and '.join(names)} cannot be combined", context)
+    if is_given:
+        context.params["form"] = option.name
+
+
 def form_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options for the form of a table."""
-    null = "Print names only, each ended by NUL, for xargs -0."
-    command = click.option("-0", "--null", "form", flag_value="null", help=null)(command)
-    command = click.option("--csv", "form", flag_value="csv", help="Print CSV.")(command)
-    command = max_bytes_option(command)
-    return click.option("--json", "form", flag_value="json", help="Print JSON.")(command)
+    """Adds the options for the form of a table, which are passed as `form`."""
+    texts = {
+        ("-0", "--null"): "Print names only, each ended by NUL, for xargs -0.",
+        ("--csv",): "Print CSV.",
+        ("--json",): "Print JSON.",
+    }
+    for options, text in texts.items():
+        if options == ("--json",):
+            command = max_bytes_option(command)
+        command = click.option(
+            *options, is_flag=True, expose_value=False, callback=_form, help=text
+        )(command)
+    return command
 
 
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'

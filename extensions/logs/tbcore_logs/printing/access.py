@@ -120,12 +120,16 @@ class LogSelection(NamedTuple):
 def _selected(texts: list[str] | None, known: Iterable[str], what: str | None) -> list[str]:
     """The known names that the values of an option select; see `matching`.
 
-    A value that is a known name is that name, and not split at its commas.
+    A value that is a known name, or one as it is printed, is that name, and not split at its
+    commas.
     """
     known = dict.fromkeys(known)
     if texts is None:
         return list(known)
-    names = [name for text in texts for name in ([text] if text in known else split_names(text))]
+    names = []
+    for text in texts:
+        name = _printed_name(text, known)
+        names += [name] if name in known else split_names(text)
     return matching(names, known, what)
 
 
@@ -186,7 +190,8 @@ def opened(logdir: str | None, *, waits: bool = False) -> Logs:
     said = ""
     while True:
         try:
-            logs = Logs(path)
+            with progress(lambda: f"looking for event files below {path}"):
+                logs = Logs(path)
             if len(logs) or not waits:
                 break
             line = f"no event files below {path!r} yet; waiting for the first"
@@ -218,13 +223,28 @@ def opened_for(name: str) -> Logs:
 
 
 def has_run(logs: Logs, name: str) -> bool:
-    return name in logs or os.path.normpath(name) in logs
+    return typed_name(name, logs.sizes) in logs
 
 
 def run_named(logs: Logs, name: str) -> Run:
-    """A run by its name, which may be typed as a path: `./exp/a/`."""
-    path = os.path.normpath(name)
-    return logs[path if path in logs and name not in logs else name]
+    """A run by its name as it may be typed: see `typed_name`."""
+    return logs[typed_name(name, logs.sizes)]
+
+
+def typed_name(text: str, known: Collection[str]) -> str:
+    """The name of a run that a text stands for, also as a path, such as `./exp/a/`, or as it is
+    printed; the text itself if none has it."""
+    path = os.path.normpath(text)
+    return path if path in known and text not in known else _printed_name(text, known)
+
+
+def _printed_name(text: str, known: Collection[str]) -> str:
+    r"""The known name that is printed as this text, with escapes such as `\n`; the text itself if
+    none is, or several are."""
+    if text in known or "\\" not in text:
+        return text
+    found = [name for name in known if one_line(name) == text]
+    return found[0] if len(found) == 1 else text
 
 
 def read(logs: Logs, names: Iterable[str]) -> list[Run]:

@@ -7,7 +7,8 @@
     --csv      state,run,step,last_event       the same values as in a pipe
     -0         lr=0.1/a\0                      names only, for `xargs -0`
 
-Control characters in logged names and texts are escaped, so that a log cannot control a terminal.
+Control characters in logged names and texts are escaped in tables, and on a terminal in all forms,
+so that a log cannot control a terminal. In the forms for programs, names and texts are as logged.
 """
 
 from __future__ import annotations
@@ -69,15 +70,15 @@ def exact(value: Any) -> Any:
     return float(str(single)) if float(single) == value else value
 
 
-def plain(value: Any) -> str:
-    """The value as a field of a tab-separated line."""
+def plain(value: Any, form: Callable[[str], str] = one_line) -> str:
+    """The value as a field of a tab-separated line, or with another `form` for texts."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
         return value.isoformat()
-    return one_line(str(exact(value)))
+    return form(str(exact(value)))
 
 
 def short(value: Any) -> str:
@@ -163,7 +164,9 @@ def print_table(
     if form == "json":
         print_json(objects(columns, rows), is_spread=is_spread)
     elif form == "csv":
-        click.echo("\n".join(map(csv_line, _texts(columns, rows))))
+        form_of_text = one_line if is_terminal() else str
+        texts = "\n".join(map(csv_line, _texts(columns, rows, form_of_text)))
+        click.echo(texts.encode("utf-8", "surrogateescape"))
     elif form == "null":
         index = next(i for i, column in enumerate(columns) if column.is_name)
         names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
@@ -205,12 +208,16 @@ def table_lines(
     return list(map("\t".join, _texts(columns, rows)))[0 if with_header else 1 :]
 
 
-def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> Iterator[list[str]]:
+def _texts(
+    columns: Sequence[PrintedColumn],
+    rows: Sequence[Sequence[Any]],
+    form: Callable[[str], str] = one_line,
+) -> Iterator[list[str]]:
     """Yields the names of the columns, and then the cells of each row, for a pipe."""
     named = _names(columns)
-    yield list(map(one_line, named.values()))
+    yield list(map(form, named.values()))
     for row in rows:
-        yield [plain(row[index]) for index in named]
+        yield [plain(row[index], form) for index in named]
 
 
 def _names(columns: Sequence[PrintedColumn]) -> dict[int, str]:
