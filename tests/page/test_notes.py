@@ -565,9 +565,10 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     wait_for_runs(page, "other")
     box.fill("lr1 | lr2")
     page.keyboard.press("Enter")
-    # The list and the tab say so, with a button.
-    page.get_by_text("2 archived ones do.").nth(1).wait_for()
-    page.get_by_role("button", name="Show them").first.click()
+    # The list and the tab say so, and one of them has a button.
+    page.get_by_text("No runs match.", exact=True).wait_for()
+    page.get_by_text("2 archived ones do.").wait_for()
+    page.get_by_role("button", name="Show them").click()
     wait_for_runs(page, "sweep/lr1", "sweep/lr2")
     assert box.input_value() == "is:archived (lr1 | lr2)"
     menu(page, "sweep/lr1", "Bring back")
@@ -705,20 +706,28 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
 ) -> None:
     """Beside archived runs. Where archiving does not count as the owner's, that is said at once."""
     options = ["--allowed_host", "logs.example"] if is_shared else []
-    page = open_writing(profile, serve(logdir, *options))
+    server = serve(logdir, *options)
+    page = open_writing(profile, server)
     menu(page, "sweep/", "Archive these 3 runs")
-    said = "Archived 3 runs."
-    if is_shared:
-        said += " To delete files later, archive by tbcore notes set too."
+    command = f"tbcore notes files {logdir}"
+    said = f"Archived 3 runs. {command} "
+    said += "does not name their files: archive by tbcore notes set too if they shall go."
+    if not is_shared:
+        said = f"Archived 3 runs. {command} names their files."
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
     page.get_by_role("button", name="3 archived").click()
     foot = page.locator(".tb-notes-archived")
-    foot.get_by_text("tbcore notes files", exact=True).wait_for()
-    whose = "archived by a command" if is_shared else "that you archived"
-    text = f"To delete the files of those {whose}, see tbcore notes files."
-    foot.get_by_text(text, exact=True).wait_for()
+    foot.get_by_text(command, exact=True).wait_for()
+    text = (
+        f"To delete files: {command} is for {'none of these' if is_shared else 'these'}. It names"
+    )
+    foot.get_by_text(text).wait_for()
+    # What the owner archives by a command counts in the page of others, too.
+    notes_of(logdir).change(["sweep/lr1"], {"archived": True})
+    if is_shared:
+        foot.get_by_text(f"{command} is for 1 of these.").wait_for()
     menu(page, "sweep/lr1", "Bring back")
     until(lambda: notice.inner_text() == "Brought back 1 run.")
     # Nothing in the page deletes files, or has a line that does.
@@ -726,6 +735,11 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     page.get_by_role("menuitem", name="Bring back").wait_for()
     assert not page.get_by_role("menuitem", name=re.compile("[Dd]elete|files")).is_visible()
     assert "xargs" not in page.content()
+    # A page that cannot archive says nothing of it.
+    page.evaluate("() => localStorage.clear()")
+    page.reload()
+    page.get_by_text("These runs are archived.").wait_for()
+    assert not page.get_by_text("To delete files").is_visible()
 
 
 # Who may change notes ----------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatName, formatTime, plural } from "../lib/format.js";
 import { Icon } from "../lib/ui/controls.js";
-import { ArchivedMatches } from "./runs/notes.js";
 import { AUTO_LIMIT } from "./state/selection.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
@@ -131,6 +130,17 @@ export function NoneShown({ state }) {
             Show ${isAll ? `${these}${runs === "run" ? "" : ` ${newest.size}`} ${runs}` : `the newest ${AUTO_LIMIT} ${text && "of these "}${what}`}
           </button>`}
   </p>`;
+}
+
+/** How many archived runs the query finds, with a button that shows them. @param {{ state: State }} props */
+function ArchivedMatches({ state }) {
+  const { text, matches } = state.runFilter.value;
+  const count = [...(state.notes.value?.hidden.value ?? [])].filter(matches).length;
+  const show = () => {
+    state.setRunFilter(`is:archived ${text.includes("|") ? `(${text})` : text}`);
+    state.isTyping.value = false;
+  };
+  return count > 0 && html`<span>${count.toLocaleString("en")} archived ${count === 1 ? "one does" : "ones do"}. </span><button type="button" class="tb-button" onClick=${show}>Show ${count === 1 ? "it" : "them"}</button> `;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What a reader does with notes, from the run list, from the menu of runs, and by keys. Loaded at the first action. */
 
 import { plural } from "tbcore/format.js";
-import { archivedBy } from "./records.js";
+import { archivedBy, filesCommand } from "./records.js";
 
 /** @import { Store } from "./store.js" */
 
@@ -22,7 +22,8 @@ export function star(store, runs) {
 /** Archives runs; if all are archived, brings them back. @param {Store} store @param {readonly string[]} runs */
 export function archive(store, runs) {
   if (!mayChange(store)) return;
-  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? "" : " To delete files later, archive by `tbcore notes set` too.");
+  const command = filesCommand(store.page.logdir());
+  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? ` \`${command}\` names their files.` : ` \`${command}\` does not name their files: archive by \`tbcore notes set\` too if they shall go.`);
   returnFocus(store);
 }
 

@@ -5,6 +5,7 @@ import { formatName, plural } from "tbcore/format.js";
 import { IconButton } from "tbcore/ui.js";
 import { returnFocus } from "./actions.js";
 import { withArchived } from "./archived-query.js";
+import { filesText } from "./records.js";
 import { Code } from "./texts.js";
 
 /** @import { Store } from "./store.js" */
@@ -45,7 +46,7 @@ function ArchivedLine({ store }) {
     return html`<div class="tb-legend tb-notes-archived">
       <span>${archived.size === 0 ? "No run is archived." : "These runs are archived."}</span>
       <button type="button" class="tb-button" onClick=${toggle}>Back to the others</button>
-      ${archived.size > 0 && html`<span class="tb-notes-words"><${Code} text=${`To delete the files of those ${store.owns ? "that you archived" : "archived by a command"}, see \`tbcore notes files\`.`} /></span>`}
+      ${archived.size > 0 && store.refusal.value === null && html`<span class="tb-notes-words"><${Code} text=${filesText(archived, store.owns, store.page.logdir())} /></span>`}
     </div>`;
   }
   if (archived.size === 0) return null;

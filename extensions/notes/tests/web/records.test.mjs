@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withArchived } from "../../tbcore_notes/static/archived-query.js";
-import { archivedBy, asksForArchived, changed, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
+import { archivedBy, asksForArchived, changed, filesCommand, filesText, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
 
 /** @param {unknown} value @param {Partial<import("../../tbcore_notes/static/records.js").NoteRecord>} [more] */
 const record = (value, more) => ({ value, time: 1, by: "me@here", is_own: true, ...more });
@@ -66,4 +66,16 @@ test("labels complete queries, those of most runs first; nothing does without no
   const records = new Map([["a", { labels: record(["x"]) }], ["b", { labels: record(["y", "x"]) }]]);
   assert.deepEqual(wordsOf(records).map(([text]) => text), ["is:starred", "is:archived", "note:", "#x", "#y"]);
   assert.deepEqual(wordsOf(new Map()), []);
+});
+
+test("the command for files has the directory, quoted for a shell", () => {
+  for (const [logdir, end] of [["runs", "runs"], ["/a/b.c", "/a/b.c"], ["my runs", "'my runs'"], ["it's", "'it'\\''s'"], ["-x", "./-x"], ["a:x,b:y", "LOGDIR"], ["", "LOGDIR"]]) assert.equal(filesCommand(logdir), `tbcore notes files ${end}`);
+});
+
+test("which files it names depends on who archived, not on who looks", () => {
+  const archived = new Map([["a", ""], ["b", "bob@lab"]]);
+  assert.match(filesText(archived, true, "runs"), /`tbcore notes files runs` is for 1 of these\. It names files of what you archived\.$/);
+  assert.match(filesText(archived, false, "runs"), /is for 1 of these\..* user of this server archived, .* not of what is archived here\.$/);
+  assert.match(filesText(new Map([["b", "bob@lab"]]), true, "runs"), /is for none of these\./);
+  assert.match(filesText(new Map([["a", ""]]), false, "runs"), /is for these\./);
 });

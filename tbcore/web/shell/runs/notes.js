@@ -32,18 +32,7 @@ export function RunsNotes({ state }) {
 /** Why the list has no rows. @param {{ state: State }} props */
 export function NoneFound({ state }) {
   const { error, note } = state.runFilter.value;
-  return html`<p class="tb-runs-note">${error ? "The query has a mistake." : html`No runs match. <${ArchivedMatches} state=${state} />${note}`}</p>`;
-}
-
-/** How many archived runs the query finds, with a button that shows them. @param {{ state: State }} props */
-export function ArchivedMatches({ state }) {
-  const { text, matches } = state.runFilter.value;
-  const count = [...(state.notes.value?.hidden.value ?? [])].filter(matches).length;
-  const show = () => {
-    state.setRunFilter(`is:archived ${text.includes("|") ? `(${text})` : text}`);
-    state.isTyping.value = false;
-  };
-  return count > 0 && html`<span>${count.toLocaleString("en")} archived ${count === 1 ? "one does" : "ones do"}. </span><button type="button" class="tb-button" onClick=${show}>Show ${count === 1 ? "it" : "them"}</button> `;
+  return html`<p class="tb-runs-note">${error ? "The query has a mistake." : html`No runs match. ${note}`}</p>`;
 }
 
 /** Which of the matching runs or groups are selected by default, unless all or none of them are shown. @param {State} state */
