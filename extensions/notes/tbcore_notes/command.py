@@ -1,4 +1,4 @@
-"""List, change, share and compact notes on runs."""
+"""Star, label, describe and archive runs; name files of archived ones to delete."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @click.group(cls=CommandGroup, short_help=__doc__, invoke_without_command=True)
 @click.pass_context
 def notes(context: click.Context) -> int:
-    """List, change, share and compact notes on runs, such as stars and labels.
+    """Star, label, describe and archive runs, and list, share and compact these notes.
 
-    They are kept in your data directory, $XDG_DATA_HOME or ~/.local/share, not in LOGDIR.
+    To delete the files of archived runs, `tbcore notes files` names them. Notes are kept in your
+    data directory, $XDG_DATA_HOME or ~/.local/share, not in LOGDIR.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -73,9 +74,10 @@ def set_(*, selection: LogSelection, **changes: Any) -> int:
     return set_notes(selection, **changes)
 
 
-@notes.command(cls=LogCommand, short_help="Print the event files of archived runs.")
+@notes.command(cls=LogCommand, short_help="Name the files of archived runs, to delete them.")
 @selects_runs
 @form_options
+@click.option("-v", "--verbose", "is_verbose", is_flag=True, help="Name all that is left out.")
 def files(*, selection: LogSelection, **options: Any) -> int:
     """Print the event files of runs below LOGDIR that you archived, for deletion. Deletes nothing.
 

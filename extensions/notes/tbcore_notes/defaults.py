@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from tbcore import BadRequestError, Multiplexer, NotFoundError
-from tbcore.engine import RunColumns, close_matches, one_line, quoted, size
+from tbcore.engine import RunColumns, close_matches, one_line, plural, quoted
 from tbcore_notes.files import opened_file
 
 NAME = "tbcore.json"
@@ -30,6 +30,8 @@ MAX_RULE_CHARACTERS = 500
 MAX_NAME_CHARACTERS = 1000
 MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_PROBLEMS = 20
+_LEFT_OUT = "is left out: "
+"""Begins the line about a file of which nothing is used."""
 _MAX_NAMES = 3
 """Maximum number of names in a line."""
 _MAX_VALUE_CHARACTERS = 100
@@ -73,7 +75,7 @@ class Defaults:
         try:
             self.values, self._mistakes = checked_defaults(self._content())
         except (OSError, ValueError) as error:
-            self._mistakes = [f"is left out: {getattr(error, 'strerror', None) or error}"]
+            self._mistakes = [f"{_LEFT_OUT}{getattr(error, 'strerror', None) or error}"]
 
     def check(self, multiplexer: Multiplexer, tabs: Collection[str]) -> None:
         """Finds values that name a tab, a tag or an attribute that does not exist.
@@ -93,9 +95,16 @@ class Defaults:
     def problems(self) -> list[str]:
         """Mistakes, and values without an effect, one line each."""
         lines = [*self._mistakes, *self._unknown]
-        if len(lines) > _MAX_PROBLEMS:
-            lines[_MAX_PROBLEMS:] = ["has more mistakes"]
-        return [one_line(f"{self.path}: {line}") for line in lines]
+        if (more := len(lines) - _MAX_PROBLEMS) > 0:
+            lines[_MAX_PROBLEMS:] = [plural(more, "more mistake")]
+        # The file, or something in it.
+        lines = [f" {line}" if line.startswith(_LEFT_OUT) else f": {line}" for line in lines]
+        return [one_line(self.path + line) for line in lines]
+
+    @property
+    def num_problems(self) -> int:
+        """Number of all problems, also of those without a line."""
+        return len(self._mistakes) + len(self._unknown)
 
     def description(self, tag: str) -> str:
         """What the file says about a tag; "" for nothing."""
@@ -112,7 +121,7 @@ class Defaults:
                 raise ValueError("it is not a regular file")
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise ValueError(f"it has more than {size(MAX_BYTES)}")
+            raise ValueError(f"it has more than {MAX_BYTES >> 10} KiB")
         return content
 
 
@@ -122,9 +131,17 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
     Raises ValueError if it is no JSON object.
     """
     try:
-        found = orjson.loads(content)
+        text = content.decode("utf-8-sig")  # Editors on Windows write a mark at the start.
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    if not text.strip():
+        raise ValueError("it is empty")
+    try:
+        found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error}") from None
+        is_deep = "limit" in str(error)
+        reason = "has too many levels" if is_deep else f"is not JSON: {error}"
+        raise ValueError(f"it {reason}") from None
     if not isinstance(found, dict):
         raise ValueError(f"it must be an object, got {_shown(found)}")
     values: dict[str, Any] = {}
@@ -148,7 +165,7 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
         elif check(value):
             values[key] = value
         else:
-            problems.append(f"{key!r} must be {wanted}, got {_shown(value)}")
+            problems.append(f"{key!r} must be {wanted}, got {_got(value)}")
     return values, problems
 
 
@@ -187,6 +204,14 @@ def _listed(names: Sequence[str]) -> str:
     """Names for a line, of many the first ones: `'a', 'b', 'c' and 4 more`."""
     shown = ", ".join(map(quoted, names[:_MAX_NAMES]))
     return f"{shown} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else shown
+
+
+def _got(value: Any) -> str:
+    """A value that is not valid, for a line; of an array, what is wrong in it."""
+    if not isinstance(value, list):
+        return _shown(value)
+    bad = [each for each in value if not _is_name(each)]
+    return f"{_shown(bad[0])} in an array" if bad else f"an array of {len(value)}"
 
 
 def _shown(value: Any) -> str:

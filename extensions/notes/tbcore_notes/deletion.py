@@ -18,9 +18,10 @@ Nothing here deletes. A file is named only if all of this is certain:
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +34,6 @@ _FIRST_BYTES = 64
 """Number of bytes that the first record of an event file fits into."""
 _VERSION = b"brain.Event:"
 """A part of this record: all writers begin with the version of the format."""
-_AGAIN = "; bring them back and archive them again"
 
 
 class Archived(NamedTuple):
@@ -48,13 +48,32 @@ class Archived(NamedTuple):
     inventory: Inventory | None
 
 
+class Reason(NamedTuple):
+    """Why a file, or a run with all of its files, is not named."""
+
+    text: str
+    needs_archiving: bool = False
+    """Whether it is enough that this user archives the run again."""
+
+
+_UNKNOWN = Reason("it is not known which files there were when you archived", True)
+
+
+class LeftOut(NamedTuple):
+    """A file of an archived run that is not named, or all of a run."""
+
+    run: str
+    file: str
+    """The base name of the file; "" for all."""
+    reason: Reason
+
+
 class ArchivedFiles(NamedTuple):
     """The event files of archived runs."""
 
     rows: list[tuple[str, int, str]]
     """The path of each file, its size in bytes, and its run."""
-    left_out: dict[str, list[str]]
-    """Maps reasons to the archived runs of which some files, or all, are not named."""
+    left_out: list[LeftOut]
 
 
 def archived_files(
@@ -67,28 +86,44 @@ def archived_files(
     `runs` maps names of runs to the paths of their event files, and to the time of their last event
     in seconds since the epoch.
     """
-    found = ArchivedFiles([], {})
+    found = ArchivedFiles([], [])
     logdir = os.path.realpath(logdir)
     places = _Places()
     for name, (paths, last_event) in runs.items():
         known = archived(name)
-        reason = _reason_of_notes(known)
-        if reason is None:
+        text = _reason_of_notes(known)
+        if text is None:
             continue
-        named: list[tuple[str, int]] = []
+        reason = Reason(text) if text else None
         if not reason:
             folder = os.path.normpath(os.path.join(logdir, name))
             try:
-                reason = _reason_of_directory(folder, last_event, known)
-                if not reason and known.inventory:
-                    own = [os.path.join(folder, os.path.basename(path)) for path in paths]
-                    named, reason = _same_files(own, known.inventory, places)
+                if not os.path.lexists(folder) and not all(map(_is_utf8, paths)):
+                    reason = Reason("the directory's name is not UTF-8")
+                else:
+                    reason = _reason_of_directory(logdir, folder, last_event, known)
             except OSError as error:
-                reason = error.strerror or str(error)
-        if reason:
-            found.left_out.setdefault(reason, []).append(name)
-        found.rows.extend((path, num_bytes, name) for path, num_bytes in named)
+                reason = _of_system(error)
+        if reason or not known.inventory:
+            found.left_out.append(LeftOut(name, "", reason or _UNKNOWN))
+            continue
+        digests = known.inventory.digests
+        for file in map(os.path.basename, paths):
+            path = os.path.join(folder, file)
+            try:
+                status = os.lstat(path)
+                reason = _reason_of_file(path, status, digests, places)
+            except OSError as error:
+                reason = _of_system(error)
+            if reason:
+                found.left_out.append(LeftOut(name, file, reason))
+            else:
+                found.rows.append((path, status.st_size, name))
     return found
+
+
+def _of_system(error: OSError) -> Reason:
+    return Reason(error.strerror or str(error))
 
 
 def _reason_of_notes(known: Archived) -> str | None:
@@ -97,50 +132,66 @@ def _reason_of_notes(known: Archived) -> str | None:
     own, last, brought_back = known.own, known.last, known.brought_back
     if own is not None and own.value:
         if brought_back is not None and own < brought_back:
-            return f"{brought_back.by} has taken them back"
+            return f"brought back by {brought_back.by}"
         return ""
     if last is None or not last.value:
         return None
-    return f"archived by {last.by}, {'you have taken them back' if own else 'not by you'}"
+    return f"archived by {last.by}, {'brought back by you' if own else 'not by you'}"
 
 
-def _reason_of_directory(folder: str, last_event: float | None, known: Archived) -> str:
-    """Why no file of a directory is named; "" if its files may be named. Raises OSError."""
+def _reason_of_directory(
+    logdir: str, folder: str, last_event: float | None, known: Archived
+) -> Reason | None:
+    """Why no file of a directory is named; None if its files may be named. Raises OSError."""
     limit = time.time() - _QUIET_SECONDS
     # Written so that NaN counts as recent.
     if last_event is not None and not last_event <= limit:
-        return "an event in the last 24 hours"
-    if os.path.realpath(folder) != folder or not os.path.isdir(folder):
-        return "their directory is a link, or its name has other bytes"
+        return Reason("an event in the last 24 hours")
+    status = os.lstat(folder)
+    if os.path.realpath(folder) != folder:
+        return Reason(f"{_first_link(logdir, folder)} is a link")
     if known.inventory is None or known.own is None or known.inventory.of != known.own.time:
-        return f"it is not known which files they had when they were archived{_AGAIN}"
-    if not known.inventory.is_of(os.lstat(folder)):
-        return f"not the directory that was archived{_AGAIN}"
+        return _UNKNOWN
+    if not known.inventory.is_of(status):
+        return Reason("not the directory that you archived", True)
     with os.scandir(folder) as entries:
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and not status.st_mtime <= limit:
-                return "a file was changed in the last 24 hours"
-    return ""
+                return Reason("a file was changed in the last 24 hours")
+    return None
 
 
-def _same_files(
-    paths: Iterable[str], inventory: Inventory, places: _Places
-) -> tuple[list[tuple[str, int]], str]:
-    """The paths and sizes of the files that are still the ones of the inventory, and why others are
-    left out; "" if there are none. Raises OSError."""
-    found, reason, digests = [], "", inventory.digests
-    for path in paths:
-        status = os.lstat(path)
-        if not stat.S_ISREG(status.st_mode) or not _has_events(path):
-            reason = reason or "their files are links, or no event files"
-        elif digest_of(os.path.basename(path), status) not in digests:
-            reason = f"files that came, or were changed, after they were archived{_AGAIN}"
-        elif (folder := places.unsafe(path)) is not None:
-            reason = f"others can replace what is in {folder}"
-        else:
-            found.append((path, status.st_size))
-    return found, reason
+def _is_utf8(path: str) -> bool:
+    """Whether a path has no bytes that are not UTF-8, for which a run's name has escapes."""
+    return not re.search("[\udc80-\udcff]", path)
+
+
+def _first_link(logdir: str, folder: str) -> str:
+    """The link nearest to the log directory on the way to a directory below it."""
+    path = logdir
+    for part in os.path.relpath(folder, logdir).split(os.sep):
+        path = os.path.join(path, part)
+        if os.path.islink(path):
+            break
+    return path
+
+
+def _reason_of_file(
+    path: str, status: os.stat_result, digests: Collection[str], places: _Places
+) -> Reason | None:
+    """Why a file, with its `lstat`, is not named, if the files of an inventory may be; None if it
+    is named. Raises OSError."""
+    if stat.S_ISLNK(status.st_mode):
+        return Reason("a link")
+    if not stat.S_ISREG(status.st_mode) or not _has_events(path):
+        return Reason("not an event file")
+    if digest_of(os.path.basename(path), status) not in digests:
+        return Reason("new, or changed, since you archived the run", True)
+    folder = places.unsafe(path)
+    if folder == os.path.dirname(path):
+        return Reason("others can write to the directory")
+    return None if folder is None else Reason(f"others can replace what is in {folder}")
 
 
 def _has_events(path: str) -> bool:

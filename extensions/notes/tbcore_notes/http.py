@@ -77,7 +77,7 @@ def respond_views(notes: RunNotes, config: Config, request: Request) -> Response
                 "read_only": allowed.read_only,
                 "needs_token": allowed.needs_token,
                 "has_defaults": bool(notes.defaults),
-                "problems": [*notes.mistakes, *notes.problems],
+                "problems": [*notes.mistakes, *notes.left_out, *notes.problems],
                 "views": [_view(view) for view in views.values()],
             })  # fmt: skip
         if (found := views.get(unicodedata.normalize("NFC", wanted.strip()))) is None:
@@ -135,7 +135,7 @@ def _answer(notes: RunNotes, request: Request, allowed: Access) -> Response:
         "needs_token": allowed.needs_token,
         "refusal": allowed.refusal,
         "owns": allowed.is_own,
-        "problems": [*notes.mistakes, *notes.problems],
+        "problems": [*notes.mistakes, *notes.left_out, *notes.problems],
     }
     return streaming_response(request, _pieces(answer, notes, since), "application/json")
 

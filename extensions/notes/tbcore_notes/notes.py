@@ -25,6 +25,7 @@ from tbcore_notes.store import (
     LabelChange,
     LargeChangeError,
     RunRecords,
+    Shared,
     Store,
     value_of,
 )
@@ -110,6 +111,11 @@ class RunNotes:
         return [line for store in self._every for line in store.problems]
 
     @property
+    def left_out(self) -> list[str]:
+        """What is never read, so that no answer lacks it, one line each."""
+        return [line for store in self._every for line in store.left_out]
+
+    @property
     def mistakes(self) -> list[str]:
         """What is wrong in `tbcore.json`, one line each."""
         return self._defaults.problems if self._defaults else []
@@ -125,7 +131,7 @@ class RunNotes:
                 if self._served is not None and (tabs := self._tabs()) is not None:
                     self._defaults.check(self._served, tabs)
             self.is_read = True
-            for line in (*self._mistakes_to_report(), *self.problems):
+            for line in (*self._mistakes_to_report(), *self.left_out, *self.problems):
                 if line not in self._reported and len(self._reported) < _MAX_REPORTED:
                     self._reported.add(line)
                     logger.warning("notes: %s", line)
@@ -238,7 +244,7 @@ class RunNotes:
             logger.warning("notes: %s; the page shows notes, and cannot change them", self.fault)
         return "" if self.fault else new_write_token(config)
 
-    def share(self) -> list[tuple[str, int, int]]:
+    def share(self) -> list[Shared]:
         """Copies this user's notes and views to the log directories; see `Store.share`."""
         return [store.share() for _, store in self._stores]
 
@@ -296,9 +302,9 @@ class RunNotes:
         found = self.mistakes
         if self.reports_all or len(found) < 2 or self._defaults is None:
             return found
-        path = self._defaults.path
+        path, count = self._defaults.path, self._defaults.num_problems
         command = f"tbcore notes list {shlex.quote(os.path.dirname(path))}"
-        return [one_line(f"{path}: {len(found)} mistakes; `{command}` shows them")]
+        return [one_line(f"{path}: {count} mistakes; `{command}` shows them")]
 
     def _read_once(self) -> None:
         if not self.is_read:

@@ -26,11 +26,11 @@ from tbcore.engine import (
 from tbcore_logs import Logs
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.logs import matching
-from tbcore_logs.printing.access import LogSelection, opened, read
+from tbcore_logs.printing.access import LogSelection, opened, read, typed_name
 from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
 from tbcore_logs.reading import LazyReader
 from tbcore_notes.compacting import compacted
-from tbcore_notes.deletion import archived_files
+from tbcore_notes.deletion import LeftOut, Reason, archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
 from tbcore_notes.store import LabelChange, NotesError, Store
@@ -40,6 +40,7 @@ _COLUMNS = (
     # On a terminal, a word says more than `true` and `false` in two columns.
     PrintedColumn("starred", short=lambda is_so: "starred" * is_so),
     PrintedColumn("archived", short=lambda is_so: "archived" * is_so),
+    PrintedColumn("gone", short=lambda is_so: "gone" * is_so),
     PrintedColumn("labels"),
     PrintedColumn("color"),
     PrintedColumn("display_name", "name", is_text=True),
@@ -53,17 +54,19 @@ _COLUMNS_OF_FILES = (
     PrintedColumn("bytes"),
     PrintedColumn("run"),
 )
-_MAX_NAMES = 20
-"""Maximum number of runs that a line about files left out names."""
+_MAX_NAMES = 10
+"""Maximum number of names in a line about what is left out, and of such lines."""
 
 
 def list_notes(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each run with notes; returns the exit status."""
-    logs = opened(selection.logdir or default_logdir(says=True))
+    is_selected = selection.runs is not None or selection.where is not None
+    selection = _of_directory(selection)
+    logs, names = selection.opened() if is_selected else (opened(selection.logdir), [])
     notes = _notes_of(logs)
     notes.reports_all = True
-    is_selected = selection.runs is not None or selection.where is not None
-    names = selection.names(logs) if is_selected else [run for run, *_ in notes.all()]
+    if not is_selected:
+        names = [run for run, *_ in notes.all()]
     as_texts = form != "json"
     rows = []
     for name in names:
@@ -76,6 +79,7 @@ def list_notes(selection: LogSelection, *, form: Form | None) -> int:
         rows.append([
             name,
             *(values.get(field, False) for field in ("starred", "archived")),
+            name not in logs,
             " ".join(labels) if as_texts and isinstance(labels, list) else labels,
             *(values.get(field, "") for field in ("color", "display_name", "note")),
             datetime.fromtimestamp(last.time / 1e6, UTC),
@@ -107,9 +111,12 @@ def set_notes(
 ) -> int:
     """Changes notes; returns the exit status. Raises UsageError for what is not valid."""
     context = click.get_current_context()
-    logs, names = opened(selection.logdir), selection.runs or []
-    for name in names:
-        if name not in logs:
+    logs = opened(_of_directory(selection).logdir)
+    notes = _notes_of(logs)
+    names = [typed_name(name, logs.sizes) for name in selection.runs or ()]
+    gone = [name for name in dict.fromkeys(names) if name not in logs]
+    for name in gone:
+        if not notes.records(name):
             line = f"no run {name!r} below {selection.logdir!r}{_meant(name, logs, selection)}"
             raise click.UsageError(line, context)
     changes = {field: value for field, value in values.items() if value is not None}
@@ -117,7 +124,7 @@ def set_notes(
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
         changes["note"] = sys.stdin.read()
-    notes = _notes_of(logs)
+    above = None if next(notes.all(), None) else _noted_above(str(selection.logdir))
     labels = {label for run in names for label in _labels_of(notes, run)}
     for label in removed:
         if label not in labels and label not in added:
@@ -128,7 +135,42 @@ def set_notes(
         notes.change(names, changes, labels=LabelChange(added, removed))
     except BadRequestError as error:
         raise click.UsageError(str(error), context) from None
+    for name in gone:
+        warn(one_line(f"there is no run {name!r} below {selection.logdir!r} any more"))
+    if above:
+        path = os.path.relpath(os.path.realpath(str(selection.logdir)), above)
+        there = os.path.normpath(os.path.join(path, names[0]))
+        line = f"there are also notes on {above!r}, which does not show these; there, the run is"
+        warn(one_line(f"{line} {there!r}"))
+    what = names[0] if len(names) == 1 else plural(len(names), "run")
+    parts = [*(_described(field, value) for field, value in changes.items())]
+    parts += [f"label {label}" for label in added] + [f"no label {label}" for label in removed]
+    click.echo(one_line(f"noted on {what} below {selection.logdir}: {', '.join(parts)}"))
     return 0
+
+
+def _described(field: str, value: Any) -> str:
+    """What was noted, in words."""
+    if field in ("starred", "archived"):
+        no = "brought back" if field == "archived" else "not starred"
+        return field if value else no
+    what = field.removeprefix("display_")
+    if not value:
+        return f"no {what}"
+    if field == "note":
+        return f"a note of {plural(len(value.strip()), 'character')}"
+    return f"{what} {value.strip()}"
+
+
+def _noted_above(logdir: str) -> str | None:
+    """The nearest directory above a log directory that this user has noted something about."""
+    if is_uri(logdir):
+        return None
+    above = os.path.realpath(logdir)
+    while (above := os.path.dirname(folder := above)) != folder:
+        if any(os.path.isdir(each.path) for each in Store(above).own_directories):
+            return above
+    return None
 
 
 def _meant(name: str, logs: Logs, selection: LogSelection) -> str:
@@ -156,37 +198,66 @@ def _notes_of(logs: Logs) -> RunNotes:
     return notes
 
 
-def list_files(selection: LogSelection, *, form: Form | None) -> int:
+def list_files(selection: LogSelection, *, form: Form | None, is_verbose: bool) -> int:
     """Prints the event files of archived runs; returns the exit status."""
-    logs, names = selection.opened()
-    reader = logs._reader
-    logdir = reader.specs[0].path if reader.specs else None
-    if not isinstance(reader, LazyReader) or logdir is None or is_uri(logdir):
-        line = "only files in a log directory on this machine can be named"
+    selection = _of_directory(selection)
+    if is_uri(logdir := str(selection.logdir)):
+        line = "only files on this machine can be named"
         raise click.UsageError(line, click.get_current_context())
-    notes = _notes_of(logs)
+    logs, names = selection.opened()
+    notes, reader = _notes_of(logs), cast(LazyReader, logs._reader)
     names = [name for name in names if notes.archived(name).last]
-    if notes.problems:
+    if notes.problems or notes.left_out:
         # What is missing may be that somebody has brought a run back.
-        raise NotesError("no file is named, since some notes could not be read")
+        why = "could not be read" if notes.problems else "are left out"
+        raise NotesError(f"no file is named, since some notes {why}")
     snapshots = reader.snapshots([run.name for run in read(logs, names)]) if names else {}
     runs = {
         name: (reader.files(name), snapshot.view.last_event_time)
         for name, snapshot in snapshots.items()
     }
-    rows, left_out = archived_files(logdir, runs, notes.archived)
-    for reason, left in left_out.items():
-        shown = ", ".join(left[:_MAX_NAMES]) + (", ..." if len(left) > _MAX_NAMES else "")
-        warn(one_line(f"files of {plural(len(left), 'run')} are left out ({reason}): {shown}"))
-    if not rows:
+    found = archived_files(reader.specs[0].path, runs, notes.archived)
+    _warn_of_left_out(found.left_out, logdir, is_verbose=is_verbose)
+    if not found.rows:
         raise click.ClickException("no run that was archived has files to name")
     if form is None and is_terminal():
         # The look before deleting: a whole path each, which ends its line.
         columns = [PrintedColumn("bytes"), PrintedColumn("run"), PrintedColumn("file")]
-        print_table(columns, [(size, run, path) for path, size, run in rows], is_whole=True)
+        rows = [(size, run, path) for path, size, run in found.rows]
+        print_table(columns, rows, is_whole=True)
     else:
-        print_table(_COLUMNS_OF_FILES, rows, form)
+        print_table(_COLUMNS_OF_FILES, found.rows, form)
     return 0
+
+
+def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: bool) -> None:
+    """Warns about archived files that are not named, in a line for each reason."""
+    limit = sys.maxsize if is_verbose else _MAX_NAMES
+    groups: dict[tuple[bool, Reason], list[LeftOut]] = {}
+    for each in left_out:
+        groups.setdefault((each.file == "", each.reason), []).append(each)
+    is_cut = len(groups) > limit
+    for (is_whole, reason), group in list(groups.items())[:limit]:
+        runs = list(dict.fromkeys(each.run for each in group))
+        of = runs[0] if len(runs) == 1 else plural(len(runs), "run")
+        names = runs if is_whole else [each.file for each in group]
+        if len(runs) > 1 and not is_whole:
+            names = [f"{each.run}/{each.file}" for each in group]
+        more = f" and {len(names) - limit} more" if len(names) > limit else ""
+        is_cut |= bool(more)
+        which = "" if of == names[0] else f"{', '.join(names[:limit])}{more}: "
+        what = "all files" if is_whole else plural(len(names), "file")
+        verb = "is" if what == "1 file" else "are"
+        warn(one_line(f"{what} of {of} {verb} left out: {which}{reason.text}"))
+    if is_cut:
+        others = f"there are {plural(len(groups) - limit, 'more reason')}; "
+        warn(f"{others * (len(groups) > limit)}with --verbose, nothing of these lines is cut")
+    again = list(dict.fromkeys(each.run for each in left_out if each.reason.needs_archiving))
+    if again:
+        shown = "RUN..." if len(again) > limit else shlex.join(again)
+        line = f"tbcore notes set {shlex.quote(logdir)} --archive -- {shown}"
+        line = f"tbcore: to name what is there now, archive again: `{line}`"
+        click.echo(one_line(line), err=True)
 
 
 def compact_notes(logdir: str) -> int:
@@ -209,19 +280,39 @@ def compact_notes(logdir: str) -> int:
     return 0
 
 
+def _of_directory(selection: LogSelection) -> LogSelection:
+    """The selection with the log directory that it is about. Raises UsageError if it is none."""
+    logdir = selection.logdir or default_logdir(says=True)
+    _check_directory(logdir)
+    return selection._replace(logdir=logdir)
+
+
 def _check_directory(logdir: str) -> None:
-    """Raises UsageError for what is neither a directory nor an address."""
-    if not is_uri(logdir) and not os.path.isdir(logdir):
-        raise click.UsageError(f"{logdir!r} is not a directory", click.get_current_context())
+    """Raises UsageError for what is neither a log directory nor an address."""
+    path = os.path.expanduser(logdir)
+    if is_uri(logdir) or os.path.isdir(path):
+        return
+    reason = "does not exist"
+    if os.path.lexists(path):
+        reason = "is a file; give the log directory, whose runs the notes are about"
+    raise click.UsageError(f"{logdir!r} {reason}", click.get_current_context())
 
 
 def share_notes(logdir: str) -> int:
     """Shares the notes on one log directory; returns the exit status."""
     _check_directory(logdir)
     notes = RunNotes([LogdirSpec(None, logdir)])
-    for path, count, num_views in notes.share():
-        views = f" and {plural(num_views, 'view')}" if num_views else ""
-        click.echo(f"notes on {plural(count, 'run')}{views} are shared in {path}")
+    [shared] = notes.share()
+    if shared.path:
+        views = f" and {plural(shared.num_views, 'view')}" if shared.num_views else ""
+        line = f"notes on {plural(shared.num_runs, 'run')}{views} are shared in {shared.path}"
+        click.echo(one_line(line))
+    if count := shared.num_runs_of_server:
+        which = f"notes on {plural(count, 'run')} that came through a server"
+        warn(f"{which} and are not your own, marked (server) in the list, are not shared")
+    if not shared.path:
+        line = f"there is nothing to share: you have no notes of your own on {logdir!r}"
+        raise click.ClickException(line)
     with warnings_printed():
         notes.refresh()  # What readers leave out of it is a warning.
     return 0

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import orjson
 
 from tbcore import BadRequestError
-from tbcore.engine import quoted, size
+from tbcore.engine import quoted
 from tbcore_notes.inventory import Inventory, checked_inventory
 
 Value = bool | str | list[str] | Inventory
@@ -97,12 +97,17 @@ def checked(field: str, value: Any) -> Value:
             raise BadRequestError("color must be such as #2a78d6, or empty for no color")
         return color
     limit = MAX_NOTE_CHARACTERS if field == "note" else MAX_NAME_CHARACTERS
-    text = value.strip()
+    text = _with_newlines(field, value).strip()
     if len(text) > limit:
         raise BadRequestError(f"{field} must have at most {limit} characters, got {len(text)}")
     if field == "display_name" and not text.isprintable():
         raise BadRequestError("display_name must be one line, without control characters")
     return text
+
+
+def _with_newlines(field: str, text: str) -> str:
+    r"""The text of a field; in a note, each line ends with `\n`, also where a file has `\r\n`."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if field == "note" else text
 
 
 def checked_name(name: Any) -> str:
@@ -133,7 +138,7 @@ def checked_fragment(address: Any) -> str:
         raise BadRequestError("address must be the fragment of the address of a page, after #")
     if len(address) > MAX_VIEW_BYTES:
         raise BadRequestError(
-            f"this view has {size(len(address))}, and at most {size(MAX_VIEW_BYTES)} are kept; "
+            f"this view has {len(address) >> 10} KiB, and at most {MAX_VIEW_BYTES >> 10} are kept; "
             "choose its runs by a query, and not one by one"
         )
     # A page takes the secret for changing notes from there, which no view may replace.
@@ -222,6 +227,8 @@ def records_of(
     key = orjson.dumps(values)
     if key not in seen:
         for field, value in values.items():
+            if isinstance(value, str):
+                values[field] = value = _with_newlines(field, value)
             if checked(field, value) != value:
                 raise ValueError(field)
         seen[key] = [(field, orjson.dumps(value), value) for field, value in values.items()]

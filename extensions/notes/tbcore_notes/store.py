@@ -61,6 +61,8 @@ _RUNS_OF_ADDITION = 1000
 _MAX_AHEAD_SECONDS = 86400
 """Records of others with a time further in the future are left out: their clocks are wrong, and
 nothing that is noted today could replace them."""
+_OF_SERVER = " (server)"
+"""Follows the name of this user in what others note through a server."""
 SHARED = ".tbcore", "notes"
 """The path below a log directory."""
 
@@ -81,6 +83,18 @@ class LabelChange(NamedTuple):
 
 
 NO_LABELS = LabelChange()
+
+
+class Shared(NamedTuple):
+    """What was copied to a log directory."""
+
+    path: str | None
+    """Of the copy; None if there was nothing to share."""
+    num_runs: int
+    num_views: int
+    num_runs_of_server: int
+    """Number of runs with notes that are not shared, since they came through a server and are not
+    this user's own."""
 
 
 class NotesError(TbcoreError):
@@ -135,7 +149,9 @@ class Store:
         self.generations: dict[str, int] = {}
         """Maps each of these runs to the generation in which its notes changed last."""
         self.problems: list[str] = []
-        """What was left out, one line each."""
+        """What could not be read, or was left out above a limit, one line each."""
+        self.left_out: list[str] = []
+        """What is never read, one line each: notes behind a link."""
 
     def refresh(self) -> None:
         """Reads what was added to the files since the last call."""
@@ -260,7 +276,7 @@ class Store:
         Returns the times of the records of runs that were archived.
         """
         directory = self._own if is_own else self._server
-        by = author() if is_own else f"{author()} (server)"
+        by = author() if is_own else f"{author()}{_OF_SERVER}"
         lines = bytearray()  # A list of small objects takes twice the memory.
         archived = {}
         for name, values, replaced in new:
@@ -297,10 +313,10 @@ class Store:
             return None
         return one_line(f"notes cannot be kept in {self._own.path}: {folder} cannot be written to")
 
-    def share(self) -> tuple[str, int, int]:
+    def share(self) -> Shared:
         """Copies this user's own notes and views to the log directory, where others find them.
 
-        Returns the path of the copy, and the numbers of runs and views in it. Raises NotesError.
+        Raises NotesError.
         """
         if is_uri(self.logdir):
             raise NotesError("notes can be shared only in a directory of this machine")
@@ -308,9 +324,12 @@ class Store:
         with self._lock:
             own = [r for records in self.runs.values() for r in records.values() if r.is_own]
             views = [view for view in self.views.values() if view.is_own]
+            num_others = sum(map(_has_notes_of_server, self.runs.values()))
         folder = os.path.join(self.logdir, *SHARED)
         place = hashlib.sha256(os.fsencode(self._own.path)).hexdigest()[:8]
         path = os.path.join(folder, f"{author()}-{place}.jsonl")
+        if not own and not views and not os.path.lexists(path):
+            return Shared(None, 0, 0, num_others)
         content = lines_of([*own, *views])
         others = 0
         with contextlib.suppress(OSError):
@@ -343,7 +362,8 @@ class Store:
             reason = f"{error.strerror or error}: {error.filename or path}"
             raise NotesError(one_line(f"the notes cannot be shared: {reason}")) from None
         # What was undone is copied, too, but is no note.
-        return path, len({r.name for r in own if r.value}), sum(1 for v in views if v.value)
+        num_runs = len({r.name for r in own if r.value})
+        return Shared(path, num_runs, sum(1 for v in views if v.value), num_others)
 
     def take_inventories(self, times: Mapping[str, int], *, at: float, waits: bool) -> None:
         """Keeps the inventories of the files of runs that this user has archived.
@@ -381,11 +401,13 @@ class Store:
         has_other_views = False
         latest = (time.time_ns() // 1000) + _MAX_AHEAD_SECONDS * 1_000_000
         num_left_out = num_views_left_out = 0
+        self.left_out = []
         for directory in self._directories:
             is_copy = directory not in (self._own, self._server)
             parts = directory.path, os.path.dirname(directory.path)
             if is_copy and any(map(os.path.islink, parts)):
-                directory.problems = [one_line(f"{directory.path} is left out: it is a link")]
+                link = next(filter(os.path.islink, reversed(parts)), directory.path)
+                self.left_out.append(one_line(f"{link} is left out: it is a link"))
                 continue
             for record in directory.read(latest if is_copy else MAX_TIME):
                 if record.field == ADDRESS:
@@ -455,3 +477,8 @@ def value_of(records: RunRecords, field: str) -> Value:
     """The value of a field; that of FIELDS without a note."""
     record = records.get(field)
     return FIELDS[field] if record is None else record.value
+
+
+def _has_notes_of_server(records: RunRecords) -> bool:
+    """Whether something was noted about a run through a server, and is nobody's own."""
+    return any(r.by.endswith(_OF_SERVER) and bool(r.value) for r in records.values())

@@ -70,8 +70,11 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
         "display_name": "",
         "description": "Lower is better. Of the whole set.\nNot of a batch. (tbcore.json)",
     }
-    write(logdir, {"tab": "text"})
+    # Editors on Windows write a mark at the start, and other ends of lines.
+    write(logdir, b'\xef\xbb\xbf{\r\n"tab": "text"\r\n}')
     assert client.get("data/defaults").json() == {"tab": "text"}
+    [unknown] = client.get("data/views").json()["problems"]
+    assert unknown.endswith("there is no tab 'text'")
     logdir.joinpath(defaults.NAME).unlink()
     assert client.get("data/defaults").json() == {}
 
@@ -87,7 +90,8 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
         ({"tab": "a&write=x"}, "'tab' must be the name of a tab"),
         ({"tab": 5}, "'tab' must be the name of a tab, got 5"),
         ({"pins": "a"}, "'pins' must be an array of at most 50 tags, got \"a\""),
-        ({"pins": ["x"] * 51}, "'pins' must be an array of at most 50 tags"),
+        ({"pins": ["x"] * 51}, "'pins' must be an array of at most 50 tags, got an array of 51"),
+        ({"pins": ["x" * 200, 5]}, "'pins' must be an array of at most 50 tags, got 5 in an array"),
         ({"pins": ["a\n"]}, "'pins' must be an array of at most 50 tags"),
         ({"group": "re:(?=a)"}, "'group' must be a rule for groups"),
         ({"group": "x" * 501}, "'group' must be a rule for groups"),
@@ -112,17 +116,20 @@ def test_what_is_valid_is_served(logdir: Path) -> None:
         ({"descriptions": {"a": "\u202e"}}, "'descriptions' must be tags with texts"),
         ({"descriptions": {"a": "x" * 2001}}, "'descriptions' must be tags with texts"),
         ({"descriptions": {str(n): "" for n in range(1001)}}, "'descriptions' must be an object"),
-        ([], "is left out: it must be an object"),
-        (b"{", "is left out: it is not JSON"),
-        (b"", "is left out: it is not JSON"),
+        ([], "is left out: it must be an object, got []"),
+        (b"{", "is left out: it is not JSON: unexpected end"),
+        (b"", "is left out: it is empty"),
+        (b"\xef\xbb\xbf", "is left out: it is empty"),
+        ("{}".encode("utf-16"), "is left out: it is not UTF-8"),
+        (["a"], 'is left out: it must be an object, got ["a"]'),
         (deep(b'{"tab": ', 400), "'tab' must be the name of a tab, got more than 254 levels"),
         (deep(b'{"pins": ', 1000), "'pins' must be an array of at most 50 tags, got more than"),
         (deep(b'{"colors": ', 400), "'colors' must be an object with at most 1000 entries"),
         (deep(b'{"colors": {"a": ', 400, b"}}"), "'colors' must be names of runs or groups"),
         (deep(b'{"a": ', 400), "'a' is not known"),
         (deep(b"", 400, b""), "is left out: it must be an object, got more than 254 levels"),
-        (deep(b'{"tab": ', 2000), "is left out: it is not JSON"),
-        (b" " * 70_000, "is left out: it has more than 66 kB"),
+        (deep(b'{"tab": ', 2000), "is left out: it has too many levels"),
+        (b" " * 70_000, "is left out: it has more than 64 KiB"),
     ],
 )
 def test_what_is_not_valid_is_a_line(logdir: Path, content: Any, line: str) -> None:
@@ -135,7 +142,8 @@ def test_what_is_not_valid_is_a_line(logdir: Path, content: Any, line: str) -> N
     )
     found = read(logdir)
     [problem] = found.problems
-    assert problem.startswith(f"{found.path}: {line}"), problem
+    sign = " " if line.startswith("is left out") else ": "
+    assert problem.startswith(f"{found.path}{sign}{line}"), problem
     assert len(problem) < len(found.path) + 1000
     if isinstance(content, dict) and "average" not in content:
         assert found.values.pop("average") == "iqm"
@@ -207,7 +215,7 @@ def test_many_mistakes_are_few_lines(logdir: Path) -> None:
     before = time.perf_counter()
     found = read(logdir)
     assert len(found.problems) == 21
-    assert found.problems[-1].endswith("has more mistakes")
+    assert found.problems[-1].endswith(": 1980 more mistakes")
     assert time.perf_counter() - before < 5
 
 
@@ -260,7 +268,7 @@ def test_a_strangers_file_is_one_line_for_each_command(logdir: Path, content: by
     assert (listed[0], len(listed[1].splitlines())) == (0, 2)
     assert len(listed[2]) == (21 if b"key7" in content else 1)
     if b"key7" in content:
-        where = f"{logdir / defaults.NAME}: 21 mistakes; `tbcore notes list {logdir}` shows them"
+        where = f"{logdir / defaults.NAME}: 2000 mistakes; `tbcore notes list {logdir}` shows them"
         assert any(line.endswith(where) for line in result("ls", [])[2])
 
 

@@ -6,6 +6,7 @@ The rules are those of `deletion.py` and of docs/notes.md. Each is tried on the 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import struct
 import subprocess
@@ -22,7 +23,7 @@ from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import line_of
 from tbcore_testing import write_run
 
-AGAIN = "bring them back and archive them again"
+CHANGED = "new, or changed, since you archived the run"
 DAY = 86400
 OLD = time.time() - 3 * DAY
 
@@ -45,6 +46,14 @@ def notes_of(logdir: Path) -> RunNotes:
 
 def archive(logdir: Path, *runs: str) -> None:
     notes_of(logdir).change(runs, {"archived": True})
+
+
+def archive_as_told(logdir: Path, errors: str) -> None:
+    """Runs the command that a line names."""
+    [line] = [line for line in errors.splitlines() if "archive again: `" in line]
+    words = shlex.split(line.partition("`")[2].partition("`")[0])
+    assert words[:4] == ["tbcore", "notes", "set", str(logdir)]
+    assert piped(*words[1:]).returncode == 0
 
 
 def listed(logdir: Path, *options: str) -> tuple[set[Path], str]:
@@ -127,7 +136,7 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
     archive(logdir, "old", "run")
     found, errors = listed(logdir)
     assert found == {kept}
-    assert errors == f"tbcore: warning: files of 1 run are left out ({reason}): run\n"
+    assert errors == f"tbcore: warning: all files of run are left out: {reason}\n"
 
 
 def test_a_file_that_only_has_such_a_name_stays(logdir: Path) -> None:
@@ -144,7 +153,10 @@ def test_a_file_that_only_has_such_a_name_stays(logdir: Path) -> None:
     archive(logdir, "run", "other")
     found, errors = listed(logdir)
     assert found == {real}
-    assert "(their files are links, or no event files): run, other" in errors
+    which = "run/tfevents.tar.gz, run/events.out.tfevents.empty, other/events.out.tfevents.csv"
+    assert "3 files of 2 runs are left out: " in errors
+    assert errors.endswith(": not an event file\n")
+    assert all(name in errors for name in which.split(", "))
 
 
 def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
@@ -160,8 +172,12 @@ def test_never_a_link_and_nothing_outside(logdir: Path, tmp_path: Path) -> None:
     archive(logdir, "mixed", "linked", "directory", "up")
     found, errors = listed(logdir)
     assert found == {real}
-    assert "their files are links, or no event files): linked, mixed" in errors
-    assert "(their directory is a link, or its name has other bytes): directory, up" in errors
+    assert {line.partition("warning: ")[2] for line in errors.splitlines()} == {
+        f"2 files of 2 runs are left out: linked/{outside.name}, mixed/events.out.tfevents.link: "
+        "a link",
+        f"all files of directory are left out: {logdir / 'directory'} is a link",
+        f"all files of up are left out: {logdir / 'up'} is a link",
+    }
 
 
 @pytest.mark.parametrize("change", ["moved", "copied", "above", "made later"])
@@ -186,12 +202,11 @@ def test_another_directory_of_that_name_is_left_out(logdir: Path, change: str) -
         (logdir / "good/a").rename(logdir / "gone")
     result = piped("notes", "files", logdir, "-0")
     assert (result.returncode, result.stdout) == (1, "")
-    reason = "it is not known which files they had when they were archived"
+    reason = "it is not known which files there were when you archived"
     if change != "made later":
-        reason = "not the directory that was archived"
-    assert f"({reason}; {AGAIN}): {name}" in result.stderr
-    notes_of(logdir).change([name], {"archived": False})
-    archive(logdir, name)
+        reason = "not the directory that you archived"
+    assert f"all files of {name} are left out: {reason}" in result.stderr
+    archive_as_told(logdir, result.stderr)
     assert len(listed(logdir)[0]) == 1
 
 
@@ -214,7 +229,7 @@ def test_a_name_with_other_bytes_is_not_trusted(logdir: Path) -> None:
     archive(logdir, r"x\xff")
     found, errors = listed(logdir)
     assert found == set()
-    assert "or its name has other bytes" in errors
+    assert "left out: the directory's name is not UTF-8\n" in errors
     assert path.exists()
 
 
@@ -265,8 +280,8 @@ def test_a_file_that_is_another_one_is_left_out(logdir: Path, change: Any) -> No
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     found, errors = listed(logdir)
     assert found == {kept}
-    assert f"{AGAIN}): a\n" in errors
-    archive(logdir, "a")
+    assert f"left out: {path.name}: {CHANGED}\n" in errors or "not the directory" in errors
+    archive_as_told(logdir, errors)
     assert listed(logdir)[0] == {path, kept}
 
 
@@ -282,7 +297,10 @@ def test_a_file_that_came_later_is_left_out_alone(logdir: Path) -> None:
     os.link(moved, logdir / "a" / "events.out.tfevents.linked")
     found, errors = listed(logdir)
     assert found == set(paths)
-    assert "files of 1 run are left out (files that came, or were changed, after" in errors
+    names = "copied", "linked", "moved"
+    assert "3 files of a are left out: " in errors
+    assert all(f"events.out.tfevents.{name}" in errors for name in names)
+    assert f": {CHANGED}\n" in errors
     paths[0].unlink()
     assert listed(logdir)[0] == set(paths[1:])
 
@@ -291,8 +309,9 @@ def test_a_change_of_its_mode_costs_a_repetition(logdir: Path) -> None:
     path = log(logdir, "a")
     archive(logdir, "a")
     path.chmod(0o600)
-    assert listed(logdir)[0] == set()
-    archive(logdir, "a")
+    found, errors = listed(logdir)
+    assert found == set()
+    archive_as_told(logdir, errors)
     assert listed(logdir)[0] == {path}
 
 
@@ -313,8 +332,8 @@ def test_notes_without_an_inventory_name_nothing(logdir: Path) -> None:
     file.write_bytes(b"".join(line for line in lines if b"inventory" not in line))
     found, errors = listed(logdir)
     assert found == set()
-    assert f"(it is not known which files they had when they were archived; {AGAIN}): a" in errors
-    archive(logdir, "a")
+    assert "all files of a are left out: it is not known which files there were" in errors
+    archive_as_told(logdir, errors)
     assert listed(logdir)[0] == {path}
 
 
@@ -333,7 +352,7 @@ def test_what_an_access_control_list_lets_others_replace_is_left_out(logdir: Pat
     assert path.parent.stat().st_mode & 0o070 == 0o070
     found, errors = listed(logdir)
     assert found == set()
-    assert f"(others can replace what is in {path.parent}): a" in errors
+    assert f"1 file of a is left out: {path.name}: others can write to the directory" in errors
 
 
 @pytest.mark.parametrize("place", ["run", "above", "group", "sticky", "owner"])
@@ -354,7 +373,11 @@ def test_what_others_can_replace_is_left_out(logdir: Path, place: str) -> None:
     found, errors = listed(logdir)
     # In a sticky directory others can replace only what is their own.
     assert found == ({path} if place == "sticky" else set())
-    assert (f"(others can replace what is in {folder}): sweep/a" in errors) is (place != "sticky")
+    reason = f"others can replace what is in {folder}"
+    if place == "run":
+        reason = "others can write to the directory"
+    line = f"1 file of sweep/a is left out: {path.name}: {reason}"
+    assert (line in errors) is (place != "sticky")
     if place == "sticky":
         os.chown(path.parent, 65534, 0)
         assert listed(logdir)[0] == set()
@@ -380,7 +403,8 @@ def test_no_note_in_the_log_directory_makes_the_command_name_anything(logdir: Pa
     hostile(logdir, "theirs", "mine")
     found, errors = listed(logdir)
     assert found == set()
-    assert f"files of 2 runs are left out (archived by {author()}, not by you): " in errors
+    assert "all files of 2 runs are left out: " in errors
+    assert f": archived by {author()}, not by you\n" in errors
     archive(logdir, "mine")
     assert listed(logdir)[0] == {mine}
     result = piped("notes", "files", logdir, "-0")
@@ -393,7 +417,8 @@ def test_what_came_through_a_server_for_others_is_not_this_users_own(logdir: Pat
     notes_of(logdir).change(["a"], {"archived": True}, is_own=False)
     found, errors = listed(logdir)
     assert found == set()
-    assert "(server), not by you): a" in errors
+    assert "all files of a are left out: archived by " in errors
+    assert " (server), not by you\n" in errors
 
 
 def test_what_somebody_took_back_is_left_out(logdir: Path) -> None:
@@ -402,7 +427,7 @@ def test_what_somebody_took_back_is_left_out(logdir: Path) -> None:
     hostile(logdir, "a", by="bob@far", is_archived=False, later=1)
     found, errors = listed(logdir)
     assert found == set()
-    assert "left out (bob@far has taken them back): a" in errors
+    assert "all files of a are left out: brought back by bob@far\n" in errors
 
 
 def test_what_this_user_took_back_is_left_out(logdir: Path) -> None:
@@ -414,7 +439,7 @@ def test_what_this_user_took_back_is_left_out(logdir: Path) -> None:
     assert piped("ls", logdir, "--where", "is:archived").returncode == 1
     result = piped("notes", "files", logdir, "-0")
     assert (result.returncode, result.stdout) == (1, "")
-    assert "(archived by bob@far, you have taken them back): a" in result.stderr
+    assert "left out: archived by bob@far, brought back by you\n" in result.stderr
 
 
 @pytest.mark.parametrize("again", ["shared", "server"])
@@ -433,7 +458,8 @@ def test_a_run_that_was_brought_back_is_not_archived_again_by_others(
     for _ in range(2):
         found, errors = listed(logdir)
         assert found == set()
-        assert "(server) has taken them back): a" in errors
+        assert " (server)\n" in errors
+        assert "all files of a are left out: brought back by " in errors
         assert piped("notes", "compact", logdir).returncode == 0
     archive(logdir, "a")
     assert listed(logdir)[0] == {path}
@@ -463,8 +489,16 @@ def test_notes_behind_a_link_are_not_read(logdir: Path, tmp_path: Path, part: st
     (logdir / part).symlink_to(tmp_path / "private")
     notes = notes_of(logdir)
     assert notes.values("a") == {}
-    [problem] = notes.problems
-    assert problem.endswith(".tbcore/notes is left out: it is a link")
+    assert notes.left_out == [f"{logdir / part} is left out: it is a link"]
+    # No answer lacks anything. But somebody may have brought the run back before the link.
+    for arguments in (["ls"], ["notes", "list"]):
+        result = piped(*arguments, logdir, "--where", "#x")
+        assert (result.returncode, result.stdout) == (1, ""), arguments
+        assert result.stderr.endswith("it is a link\ntbcore: none of 1 runs matches\n")
+    assert piped("notes", "set", logdir, "a", "--archive").returncode == 0
+    result = piped("notes", "files", logdir)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.endswith("no file is named, since some notes are left out\n")
 
 
 # -- forms and errors ------------------------------------------------------------------------------
@@ -489,8 +523,43 @@ def test_a_terminal_has_whole_paths(tmp_path: Path) -> None:
     assert row.split() == [str(path.stat().st_size), "rate-too-high/eval", str(path)]
 
 
-def test_a_single_file_has_no_notes(logdir: Path) -> None:
+@pytest.mark.parametrize("command", ["files", "list", "set", "share", "compact"])
+def test_a_single_file_has_no_notes(logdir: Path, command: str) -> None:
     path = log(logdir, "a")
-    result = piped("notes", "files", path)
+    options = [".", "--star"] if command == "set" else []
+    result = piped("notes", command, path, *options)
     assert result.returncode == 2
-    assert "only files in a log directory on this machine can be named" in result.stderr
+    assert " is a file; give the log directory, whose runs the notes are about" in result.stderr
+
+
+def test_what_is_left_out_is_readable_however_much_it_is(logdir: Path) -> None:
+    """A line has ten names and the number of others, and of many lines there are ten."""
+    for i in range(12):
+        log(logdir, f"run{i:02}")
+    many = [log(logdir, "many", filename=f"events.out.tfevents.{i:05}") for i in range(300)]
+    kept = log(logdir, "kept")
+    archive(logdir, "kept", "many", *(f"run{i:02}" for i in range(12)))
+    for path in many:
+        path.chmod(0o600)
+    hostile(logdir, *(f"run{i:02}" for i in range(12)), by="b@c", is_archived=False, later=1)
+    found, errors = listed(logdir)
+    assert found == {kept}
+    lines = errors.splitlines()
+    assert lines[0].startswith("tbcore: warning: 300 files of many are left out: events.out.tf")
+    assert lines[0].endswith(f".00009 and 290 more: {CHANGED}")
+    assert lines[1].endswith("run09 and 2 more: brought back by b@c")
+    assert lines[2] == "tbcore: warning: with --verbose, nothing of these lines is cut"
+    assert len(lines) == 4
+    assert "archive again: `tbcore notes set" in lines[3]
+    errors = listed(logdir, "-v")[1]
+    assert all(path.name in errors for path in many)
+    assert len(errors.splitlines()) == 3
+    for i in range(12):
+        folder = logdir / ".tbcore" / "notes"
+        line = line_of(time.time_ns() // 1000 + 9, f"b{i}@c", f"run{i:02}", {"archived": False})
+        (folder / f"b{i}@c-00000000-1-ab.jsonl").write_bytes(line)
+    lines = listed(logdir)[1].splitlines()
+    assert len(lines) == 12
+    assert lines[10].endswith(
+        "there are 3 more reasons; with --verbose, nothing of these lines is cut"
+    )

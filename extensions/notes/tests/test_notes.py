@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import lines, on_terminal, piped
+from commands import lines, on_terminal, piped, received_by_terminal
 
 import tbcore
 from tbcore import BadRequestError, TbcoreError
@@ -123,10 +125,19 @@ def test_notes_are_set_listed_and_shared(logdir: Path) -> None:
     assert piped("notes", "set", logdir, "sweep/a", "--no_label", "x", "--no_star", "--archive",
                  "--color", "#2A78D6", "--name", "best").returncode == 0  # fmt: skip
     header, *rows = lines("notes", "list", logdir)
-    assert header == ["run", "starred", "archived", "labels", "color", "display_name", "note",
-                      "time", "by"]  # fmt: skip
-    assert rows[0][:7] == ["sweep/a", "false", "true", "paper", "#2a78d6", "best", r"two\nlines"]
-    assert rows[1][:7] == ["sweep/b", "true", "false", "paper x", "", "", r"two\nlines"]
+    assert header == ["run", "starred", "archived", "gone", "labels", "color", "display_name",
+                      "note", "time", "by"]  # fmt: skip
+    assert rows[0][:8] == [
+        "sweep/a",
+        "false",
+        "true",
+        "false",
+        "paper",
+        "#2a78d6",
+        "best",
+        r"two\nlines",
+    ]
+    assert rows[1][:8] == ["sweep/b", "true", "false", "false", "paper x", "", "", r"two\nlines"]
     [found] = json.loads(piped("notes", "list", logdir, "--where", "#x", "--json").stdout)
     assert (found["run"], found["labels"], found["note"]) == (
         "sweep/b",
@@ -171,7 +182,7 @@ def test_only_a_terminal_has_views_below_the_notes(logdir: Path) -> None:
     notes.save_view("best of sweep", "#scalars")
     assert piped("notes", "list", logdir).returncode == 1
     notes.change(["sweep/a"], {"starred": True})
-    assert {len(row) for row in lines("notes", "list", logdir)} == {9}
+    assert {len(row) for row in lines("notes", "list", logdir)} == {10}
     assert "\nview 'best of sweep', " in on_terminal("notes", "list", logdir)[1]
 
 
@@ -185,7 +196,66 @@ def test_what_was_undone_is_not_counted_when_notes_are_shared(logdir: Path) -> N
 def test_notes_on_runs_that_are_gone_are_listed(logdir: Path) -> None:
     notes_of_logdir = RunNotes([LogdirSpec(None, str(logdir))])
     notes_of_logdir.change(["gone"], {"note": "kept"})
-    assert [row[0] for row in lines("notes", "list", logdir)[1:]] == ["gone"]
+    piped("notes", "set", logdir, "sweep/a", "--star")
+    rows = {row[0]: row[3] for row in lines("notes", "list", logdir)[1:]}
+    assert rows == {"gone": "true", "sweep/a": "false"}
+    result = piped("notes", "set", logdir, "gone", "--note", "")
+    assert (result.returncode, result.stdout) == (0, f"noted on gone below {logdir}: no note\n")
+    assert f"warning: there is no run 'gone' below '{logdir}' any more" in result.stderr
+
+
+def test_what_was_set_is_a_line(logdir: Path) -> None:
+    """With the log directory that has it: one above does not show it, which is said once."""
+    options = ["--star", "--archive", "--name", "x", "--note", "abc", "--color", "", "--label", "l"]
+    table = {
+        ("sweep/a", "sweep/b", *options): "2 runs below {}: starred, archived, name x, "
+        "a note of 3 characters, no color, label l",
+        ("sweep/a", "--no_star", "--no_archive", "--name", "", "--note", "", "--no_label", "l"): (
+            "sweep/a below {}: not starred, brought back, no name, no note, no label l"
+        ),
+    }
+    for arguments, line in table.items():
+        result = piped("notes", "set", logdir, *arguments)
+        assert result.stdout == f"noted on {line.format(logdir)}\n"
+        assert result.stderr == ""
+    line = f"there are also notes on {str(logdir)!r}, which does not show these; there, the run is"
+    for warning in (f"tbcore: warning: {line} 'sweep/a'\n", ""):
+        result = piped("notes", "set", logdir / "sweep", "a", "--star")
+        assert (result.returncode, result.stderr) == (0, warning)
+
+
+@pytest.mark.parametrize("name", ["new\nline", "\x1b[2J", "-rf", "a,b", 'q"\\n'])
+def test_a_run_is_named_as_it_is_printed(logdir: Path, name: str) -> None:
+    """With escapes, which `notes set`, `show` and `--runs` take; exactly in forms for programs."""
+    write_run(logdir, name, scalars={"loss": [1.0]})
+    [printed] = {row[1] for row in lines("ls", logdir)[1:]} - {".", "sweep/a", "sweep/b"}
+    assert piped("notes", "set", logdir, "--star", "--", printed).returncode == 0
+    for shown in (printed, name):
+        assert piped("ls", logdir, f"--runs={shown}", "-0").stdout == f"{name}\0"
+        assert piped("show", logdir, "--", shown).returncode == 0
+    rows = csv.reader(io.StringIO(piped("notes", "list", logdir, "--csv").stdout, newline=""))
+    assert [row[0] for row in rows] == ["run", name]
+    assert [row[0] for row in lines("notes", "list", logdir)] == ["run", printed]
+
+
+def test_share_says_what_it_leaves_out(logdir: Path) -> None:
+    """And writes no file without notes; a later copy without them replaces one that is there."""
+    notes = RunNotes([LogdirSpec(None, str(logdir))])
+    notes.change(["sweep/b"], {"starred": True}, is_own=False)
+    for status, line in ((1, "there is nothing to share: you have no notes of your own"), (0, "")):
+        result = piped("notes", "share", logdir)
+        assert result.returncode == status
+        assert "notes on 1 run that came through a server and are not your own" in result.stderr
+        assert line in result.stderr
+        assert (logdir / ".tbcore").exists() is (status == 0)
+        notes.change(["sweep/a"], {"starred": True})
+
+
+def test_the_help_names_what_deletes_files() -> None:
+    for arguments in (["--help"], ["notes", "--help"]):
+        text = " ".join(piped(*arguments).stdout.split())
+        assert "archive runs" in text
+        assert "files of archived" in text
 
 
 @pytest.mark.parametrize(
@@ -202,6 +272,7 @@ def test_notes_on_runs_that_are_gone_are_listed(logdir: Path) -> None:
         (["sweep/a", "--color", "blue"], "color must be such as #2a78d6"),
         (["sweep/a", "--stars"], "no such option '--stars'"),
         (["--star"], "missing argument"),
+        (["-rf", "--star"], "a name that begins with a dash must stand after `--`"),
     ],
 )
 def test_a_change_that_is_not_valid_is_an_error(
@@ -281,3 +352,32 @@ def test_what_notes_could_not_be_read_is_status_3(
     assert "there are no notes" not in result.stderr
     assert piped("ls", logdir).returncode == 0
     assert piped("ls", logdir, "--where", "sweep").returncode == 0
+
+
+@pytest.mark.parametrize("command", [("notes", "list"), ("notes", "files"), ("ls",), ("tags",)])
+@pytest.mark.parametrize(
+    ("forms", "both"), [("--json --csv", "--json and --csv"), ("-0 --csv", "--csv and -0")]
+)
+def test_forms_cannot_be_combined(
+    logdir: Path, command: tuple[str, ...], forms: str, both: str
+) -> None:
+    result = piped(*command, logdir, *forms.split())
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f" cannot be combined; see `tbcore {' '.join(command)} --help`" in result.stderr
+    assert all(name in result.stderr for name in both.split(" and "))
+    assert piped(*command, logdir, "--json", "--max_bytes", "5000").returncode in (0, 1)
+
+
+def test_a_terminal_shows_that_a_directory_is_scanned(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for `tbcore notes files` in a directory that is no log directory at all."""
+    for i in range(200):
+        (logdir / f"{i:03}" / "a" / "b" / "c").mkdir(parents=True)
+    script = (
+        "import sys; from tbcore_logs.printing import access; access._PROGRESS_AFTER_SECONDS = 0\n"
+        "from tbcore.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    argv = [sys.executable, "-c", script, "notes", "files", str(logdir)]
+    _, text = received_by_terminal(argv)
+    assert f"tbcore: looking for event files below {logdir}" in text

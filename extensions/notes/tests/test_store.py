@@ -469,9 +469,9 @@ def test_a_shared_copy_is_read_by_others_and_is_never_this_users_own(
     mine.change(["a"], {"archived": True, "note": "mine"}, is_own=True)
     mine.change(["a"], {"note": "newer"}, is_own=True)
     mine.change(["web"], {"starred": True}, is_own=False)
-    path, count, _ = mine.share()
-    assert Path(path).parent == Path(logdir, ".tbcore", "notes")
-    assert count == 1
+    path, count, _, num_of_server = mine.share()
+    assert Path(str(path)).parent == Path(logdir, ".tbcore", "notes")
+    assert (count, num_of_server) == (1, 1)
     mine.refresh()
     assert mine.runs["a"]["archived"].is_own
 
@@ -591,3 +591,13 @@ def test_a_user_without_a_home_has_no_place_for_notes(monkeypatch: pytest.Monkey
     assert Store("runs").fault() == (
         "notes cannot be kept, since this user has no home; set XDG_DATA_HOME"
     )
+
+
+def test_ends_of_lines_are_newlines_also_in_older_files(logdir: Path) -> None:
+    """Nothing that was kept is lost, and the files need not change."""
+    store = opened(logdir)
+    store.change(["a"], {"note": "x\r\ny\rz"}, is_own=True)
+    [file] = Path(store.own_directories[0].path).iterdir()
+    file.write_bytes(file.read_bytes().replace(rb"x\ny\nz", rb"x\r\ny\rz"))
+    assert rb"\r" in file.read_bytes()
+    assert opened(logdir).runs["a"]["note"].value == "x\ny\nz"

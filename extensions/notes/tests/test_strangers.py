@@ -153,7 +153,7 @@ def test_more_notes_than_others_read_are_not_shared(logdir: Path) -> None:
     """With a line; a copy that is replaced does not count."""
     own = notes_of(logdir)
     own.change([f"run{n}" for n in range(300)], {"note": "x" * 9000})
-    [(path, _, _)] = own.share()
+    [(path, *_)] = own.share()
     assert own.share()[0][0] == path
     own.change([f"other{n}" for n in range(150)], {"note": "x" * 9000})
     result = piped("notes", "share", logdir)

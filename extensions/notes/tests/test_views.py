@@ -148,7 +148,7 @@ def test_views_are_shared_with_the_notes(
     found.change(["a"], {"starred": True}, is_own=True)
     found.save_view("best", ADDRESS, is_own=True)
     found.save_view("served", ADDRESS, is_own=False)
-    _, num_runs, num_views = found.share()
+    _, num_runs, num_views, _ = found.share()
     assert (num_runs, num_views) == (1, 1)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
     other = opened(logdir)
@@ -228,7 +228,10 @@ def test_a_saved_view_is_in_the_list_and_found_by_its_name(logdir: Path) -> None
         ({"name": "a/b", "address": ADDRESS}, "the name of a view must have"),
         ({"name": "a", "address": "text"}, "address must be the fragment"),
         ({"name": "a", "address": "#write=x"}, "the address of a view must not contain write="),
-        ({"name": "a", "address": "#" + "x" * 70_000}, "this view has 70 kB, and at most 66 kB"),
+        (
+            {"name": "a", "address": "#" + "x" * 70_000},
+            "this view has 68 KiB, and at most 64 are kept",
+        ),
         ({"name": 5, "address": ADDRESS}, '"name" must be a string'),
         ({"name": "a" * 5000, "address": ADDRESS}, "the name of a view must have at most 100"),
         ({"name": "a"}, '"address" must be a string'),

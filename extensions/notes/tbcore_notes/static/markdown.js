@@ -40,7 +40,7 @@ export function NoteText({ text }) {
 
 /** A note as a tree. Pure. @param {string} text @returns {Node[]} */
 export function nodesOf(text, depth = 0) {
-  const lines = text.split("\n");
+  const lines = text.split(/\r\n?|\n/);
   /** @type {Node[]} */
   const nodes = [];
   /** Takes lines while they pass; the first always does. @param {(line: string, i: number) => unknown} test */

@@ -34,6 +34,7 @@ test("what people write by hand is drawn, and each line stays one", () => {
     ["> said\n> # so\nnot", "<blockquote><p>said</p><h2>so</h2></blockquote><p>not</p>"],
     ["```yaml\na: [1]\n  **b**\n\n```\nx", "<pre><code>a: [1]\n  **b**\n</code></pre><p>x</p>"],
     ["so:\n| lr | loss |\n|:--|--:|\n| 1e-3 | **0.4** |\n| a\\|b |\nend", "<p>so:</p><table><tr><th>lr</th><th>loss</th></tr><tr><td>1e-3</td><td><strong>0.4</strong></td></tr><tr><td>a|b</td></tr></table><p>end</p>"],
+    ["# so\r\n- [x] a\r\rb\r\n```\r\nc\r\n```\r\n", "<h2>so</h2><ul><li>☑ a</li></ul><p>b</p><pre><code>c</code></pre>"],
     ["a | b\n-|-\n1 | 2\n\nx", "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><p>x</p>"],
     ["x | y\nnot | one", "<p>x | y<br>not | one</p>"],
     ["- [ ] rerun\n- [x] plot\n- [y]", "<ul><li>☐ rerun</li><li>☑ plot</li><li>[y]</li></ul>"],
