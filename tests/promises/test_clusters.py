@@ -34,7 +34,7 @@ from same_answers import check_same, loaded, update
 from tbcore_index.cluster import _is_safe
 from tbcore_index.tls import make_keys
 
-pytestmark = [pytest.mark.services, pytest.mark.alone]
+pytestmark = pytest.mark.services
 
 RECIPES = (Path(__file__).parents[2] / "docs" / "indexes.md").read_text(encoding="utf-8")
 PYTHON = os.path.dirname(sys.executable)
