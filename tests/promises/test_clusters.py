@@ -274,6 +274,7 @@ def other_host(start: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], 
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
+@pytest.mark.alone  # When the network changes, browsers drop their requests.
 def test_a_cluster_on_a_real_other_host(
     tmp_path: Path, logdir: Path, other_host: tuple[Callable[..., Any], str]
 ) -> None:
