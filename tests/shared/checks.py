@@ -234,8 +234,10 @@ def run_pytest(
 
     With arguments, a call may have no tests; if none has any, a step fails.
     """
-    # A worker that has run all its tests takes some of another's, so all are busy to the end.
-    parallel = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
+    # A worker that has run all its tests takes some of another's, so all are busy to the end. There
+    # is one more than processors, since tests also wait.
+    workers = min(8, 1 + (os.cpu_count() or 1))
+    parallel = ["-n", str(workers), "--dist", "worksteal"]
     passing = (0, NO_TESTS) if arguments else (0,)
     statuses = set()
     seconds_by_test: dict[str, float] = {}
