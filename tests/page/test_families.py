@@ -231,7 +231,10 @@ def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> 
     offer.wait_for(state="detached")
     if answer == "Average":
         wait_for_rows(page, "cnn/*", "mlp/*", "notes", "resnet18/*", "vit/*")
-        page.wait_for_function("() => location.hash.includes('group=seeds&color=family')")
+        # The page keeps the choice a second after its first tab.
+        page.wait_for_function(
+            "() => localStorage['tbcore.preferences.#left']?.includes('group=seeds&color=family')"
+        )
     else:
         assert rows.first.bounding_box() == position
         assert "group=" not in page.url

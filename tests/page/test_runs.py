@@ -188,6 +188,7 @@ def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: 
     for number in range(5):
         write_run(logdir, f"configuration/s{number}", scalars={"loss": [float("nan")]})
     page = profile.open(serve(logdir).url, "#probe&group=seeds&columns=loss:last")
+    page.locator('.tb-folder[title="configuration/*"]').wait_for()
     badge = page.locator("button.tb-nan")
     badge.wait_for()
     before = badge.bounding_box()

@@ -142,6 +142,30 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
     assert sorted(seconds) == slowest
 
 
+def test_steps_beside_others_are_printed_whole_and_count(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """An error in place of a step is not lost, either."""
+    program = "import sys; print(1, flush=True); print(2, file=sys.stderr); sys.exit({})"
+    steps = checks.Steps()
+
+    def work(beside: checks.Steps) -> None:
+        beside.run("first", [sys.executable, "-c", program.format(0)])
+        beside.run("second", [sys.executable, "-c", program.format(1)])
+
+    steps.beside(work)()
+    assert steps.summary() == 1
+    printed = capfd.readouterr().out
+    assert "\n--- first\n1\n2\n\n--- second\n1\n2\n" in printed
+    assert "1 of 2 steps failed" in printed
+
+    def fail(beside: checks.Steps) -> None:
+        beside.run("none", ["/no/program"])
+
+    with pytest.raises(FileNotFoundError):
+        steps.beside(fail)()
+
+
 def test_each_test_is_in_exactly_one_call() -> None:
     """The expressions of marks are those of Python."""
     names = ("browser", "services", "alone", "promise", "slow")

@@ -34,7 +34,7 @@ from same_answers import check_same, loaded, update
 from tbcore_index.cluster import _is_safe
 from tbcore_index.tls import make_keys
 
-pytestmark = [pytest.mark.services, pytest.mark.alone]
+pytestmark = pytest.mark.services
 
 RECIPES = (Path(__file__).parents[2] / "docs" / "indexes.md").read_text(encoding="utf-8")
 PYTHON = os.path.dirname(sys.executable)
@@ -274,6 +274,7 @@ def other_host(start: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], 
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
+@pytest.mark.alone  # When the network changes, browsers drop their requests.
 def test_a_cluster_on_a_real_other_host(
     tmp_path: Path, logdir: Path, other_host: tuple[Callable[..., Any], str]
 ) -> None:

@@ -22,7 +22,7 @@ from server_fixtures import browsers
 
 from tbcore_testing import write_run
 
-pytestmark = [pytest.mark.services, pytest.mark.alone, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = "/usr/local/bin/tensorboard"
@@ -94,6 +94,7 @@ def page() -> Iterator[Any]:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(WAIT_SECONDS * 1000)
         yield page
+        page.close()
 
 
 def test_charts_under_any_host_name(address: str, page: Any, logs: Path) -> None:

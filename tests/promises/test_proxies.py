@@ -308,7 +308,6 @@ def page(browser: Any, proxied: Proxied) -> Iterator[Any]:
     context.close()
 
 
-@pytest.mark.alone
 @pytest.mark.browser
 def test_the_page_works_behind_a_proxy(proxied: Proxied, page: Any, logdir: Path) -> None:
     """A chart is drawn, zooming into it takes a POST request, and a new run shows."""
@@ -321,7 +320,6 @@ def test_the_page_works_behind_a_proxy(proxied: Proxied, page: Any, logdir: Path
     shutil.rmtree(logdir / "later")
 
 
-@pytest.mark.alone
 @pytest.mark.browser
 @pytest.mark.parametrize("proxied", [CASES["kept"]], ids=["kept"], indirect=True)
 def test_p16_a_browser_shows_the_page_in_no_frame_of_another_origin(

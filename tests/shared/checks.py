@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -45,15 +47,20 @@ LOWEST = QUICK._replace(
     folders=("tests/server", "tests/store", "tests/eventfiles", "plugins", "extensions"),
 )
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
-BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/page",), True)
 _SERVICES = "tests/promises", "extensions"
-SERVICES = PytestCall("pytest: services", "services and not alone", _SERVICES, True)
+BROWSER = PytestCall(
+    "pytest: browser", "browser and not (services and alone)", ("tests/page", *_SERVICES), True
+)
+SERVICES = PytestCall("pytest: services", "services and not browser and not alone", _SERVICES, True)
+BOTH = PytestCall(
+    "pytest: services and browser", "services and browser and not alone", _SERVICES, True
+)
 ALONE = PytestCall("pytest: alone", "services and alone", _SERVICES, False)
 
 CALLS = {
     "": [MAIN, BROWSER, SERVICES, ALONE],
     "--quick": [QUICK],
-    "--services": [SERVICES, ALONE],
+    "--services": [SERVICES, BOTH, ALONE],
 }
 """Maps a part, which is an option of `dev.py test`, to its calls of pytest in order."""
 
@@ -64,8 +71,10 @@ NO_TESTS = 5
 class Steps:
     """The steps of a run, their results, and the environment variables of their commands."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_beside: bool = False) -> None:
         self.environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        self._are_beside = are_beside
+        """Whether others run at the same time: then the output of each is printed when it ends."""
         # Tests start hundreds of servers. Without bytecode, each of them compiles tbcore.
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self._results: list[tuple[str, bool, float]] = []
@@ -79,10 +88,40 @@ class Steps:
 
     def run(self, name: str, command: Sequence[str], *, passing: Sequence[int] = (0,)) -> int:
         """Runs a command as a step, which passes with a status in `passing`; returns the status."""
-        print(f"\n--- {name}", flush=True)
-        status = subprocess.run(command, cwd=ROOT, env=self.environment, check=False).returncode
-        self.add(name, status in passing)
-        return status
+        if not self._are_beside:
+            print(f"\n--- {name}", flush=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=False,
+            stdout=subprocess.PIPE if self._are_beside else None,
+            stderr=subprocess.STDOUT if self._are_beside else None,
+        )  # fmt: skip
+        if self._are_beside:
+            print(f"\n--- {name}\n{done.stdout.decode(errors='replace')}", end="", flush=True)
+        self.add(name, done.returncode in passing)
+        return done.returncode
+
+    def beside(self, work: Callable[[Steps], None]) -> Callable[[], None]:
+        """Calls `work` in a thread, with steps of its own, while other steps run.
+
+        Returns a function that waits for it, and adds its results.
+        """
+        steps, ended = Steps(are_beside=True), Future[None]()
+        steps.environment = self.environment.copy()
+
+        def run() -> None:
+            try:
+                ended.set_result(work(steps))
+            except BaseException as error:
+                ended.set_exception(error)
+
+        def wait() -> None:
+            ended.result()
+            self._results += steps._results
+            self._started = time.monotonic()
+
+        # A daemon, so that it ends with the program when that is interrupted.
+        Thread(target=run, daemon=True).start()
+        return wait
 
     def add(self, name: str, passed: bool) -> None:
         """Adds the result of a step that began when the previous one ended."""
@@ -106,9 +145,10 @@ def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[st
     shutil.rmtree(RESULTS, ignore_errors=True)
     steps.extend_path(python.parent)
     find_programs(steps, python, CALLS[part])
-    if part != "--services":
-        run_linters(steps, python)
+    wait_for_linters = start_linters(steps, python) if part != "--services" else None
     seconds_by_test = run_pytest(steps, python, CALLS[part], pytest_arguments)
+    if wait_for_linters:
+        wait_for_linters()
     if not part and not pytest_arguments:
         run_with_newest_python(steps)
 
@@ -127,7 +167,7 @@ def find_programs(steps: Steps, python: Path, calls: Sequence[PytestCall]) -> No
     Tests are skipped without them. If CI=true, this is a failure.
     """
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    if {BROWSER, ALONE} & set(calls):
+    if {BROWSER, BOTH} & set(calls):
         chromium = machine.find_chromium(python)
         if chromium is not None:
             steps.environment["TBCORE_CHROMIUM"] = chromium
@@ -141,21 +181,30 @@ def find_programs(steps: Steps, python: Path, calls: Sequence[PytestCall]) -> No
         steps.add("services", not missing or not in_ci)
 
 
-def run_linters(steps: Steps, python: Path) -> None:
-    """Runs the linters, the type checkers, and the front-end tests that need no browser."""
+def start_linters(steps: Steps, python: Path) -> Callable[[], None]:
+    """Starts the linters, the type checkers, and the front-end tests that need no browser.
+
+    They run beside the tests. Returns a function that waits for them, and adds their results.
+    """
     node = machine.node_command(python)
     steps.extend_path(Path(node).parent)
-    steps.run("ruff check", [str(python), "-m", "ruff", "check", "."])
-    steps.run("ruff format", [str(python), "-m", "ruff", "format", "--check", "."])
-    steps.run("mypy", [str(python), "-m", "mypy"])
     npm_ci = [*machine.npm_command(node), "ci", "--ignore-scripts"]
-    if has_node_modules() or steps.run("npm ci", npm_ci) == 0:
+    has_packages = has_node_modules() or steps.run("npm ci", npm_ci) == 0
+
+    def work(steps: Steps) -> None:
+        steps.run("ruff check", [str(python), "-m", "ruff", "check", "."])
+        steps.run("ruff format", [str(python), "-m", "ruff", "format", "--check", "."])
+        steps.run("mypy", [str(python), "-m", "mypy"])
+        if not has_packages:
+            return
         NODE_STAMP.write_text(node_fingerprint(), encoding="utf-8")
         steps.run("tsc", [node, "node_modules/typescript/bin/tsc", "--project", "tsconfig.json"])
         # Without arguments, node would search for tests in all folders.
         tests = front_end_tests()
         if tests:
             steps.run("node --test", [node, "--test", *tests])
+
+    return steps.beside(work)
 
 
 def front_end_tests() -> list[str]:
@@ -185,8 +234,10 @@ def run_pytest(
 
     With arguments, a call may have no tests; if none has any, a step fails.
     """
-    # A worker that has run all its tests takes some of another's, so all are busy to the end.
-    parallel = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
+    # A worker that has run all its tests takes some of another's, so all are busy to the end. There
+    # is one more than processors, since tests also wait.
+    workers = min(8, 1 + (os.cpu_count() or 1))
+    parallel = ["-n", str(workers), "--dist", "worksteal"]
     passing = (0, NO_TESTS) if arguments else (0,)
     statuses = set()
     seconds_by_test: dict[str, float] = {}

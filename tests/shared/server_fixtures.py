@@ -61,11 +61,18 @@ def service() -> Callable[[str], str]:
     return find
 
 
+_browsers: list[Any] = []
+"""The browser of this process, while it has one."""
+
+
 def browsers() -> Iterator[Any]:
     """Yields a browser, and closes it. Without one, tests are skipped, or fail if CI=true.
 
-    A process can have one of them at a time.
+    A process can have one of them at a time: within an iteration, others yield the same one.
     """
+    if _browsers:
+        yield _browsers[0]
+        return
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()
     if path is None:
@@ -74,9 +81,9 @@ def browsers() -> Iterator[Any]:
             pytest.fail(message)
         pytest.skip(message)
     with sync_api.sync_playwright() as playwright:
-        browser = launch(playwright, path, OTHER_SITES)
-        yield browser
-        browser.close()
+        _browsers.append(launch(playwright, path, OTHER_SITES))
+        yield _browsers[0]
+        _browsers.pop().close()
 
 
 @pytest.fixture

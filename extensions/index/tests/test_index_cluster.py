@@ -27,7 +27,7 @@ from tbcore_index.tables import Place
 from tbcore_index.work import Batch, work
 from tbcore_testing import write_run
 
-pytestmark = [pytest.mark.services, pytest.mark.alone]
+pytestmark = pytest.mark.services
 
 
 class Cluster:
@@ -265,8 +265,8 @@ def test_a_lost_scheduler_ends_the_command_with_a_line_and_the_next_one_goes_on(
     slow = """
 import time
 import tbcore_index.work as module
-work = module.work
-module.work = lambda *arguments: (time.sleep(0.3), work(*arguments))[1]
+work, numbers = module.work, iter(range(100))
+module.work = lambda *arguments: (time.sleep(600 if next(numbers) > 2 else 0), work(*arguments))[1]
 """
     (tmp_path / "cluster").mkdir()
     cluster = Cluster(tmp_path / "cluster", PYTHONPATH=python_with(tmp_path / "slow", slow))

@@ -20,7 +20,7 @@ from drawn_charts import DRAWN, LABEL, zoom
 
 from tbcore_testing import write_run
 
-pytestmark = [pytest.mark.services, pytest.mark.alone, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser]
 
 HOSTS = ["127.0.0.1", "lab.example"]
 CELL_TO_CHART_SECONDS = 3
@@ -69,6 +69,7 @@ def look_at(tab: Any, frame: Any, runs: Path) -> None:
     frame.wait_for_function(f"() => !({LABEL})().includes('later')")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("cell", [TBCORE, TENSORBOARD], ids=["tbcore", "tensorboard"])
 def test_a_chart_is_drawn_within_three_seconds(lab: Any, new_tab: Any, cell: str) -> None:
     """By the best of three cells, each of which starts a server: this machine may be busy."""

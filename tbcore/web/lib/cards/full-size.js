@@ -9,9 +9,32 @@
  *   there it returns. Null if it had full size from the beginning: then it comes into sight
  */
 export function showCard(card, expanded, top) {
+  release();
   if (expanded) measureCovered(card);
-  if (expanded || top === null) scrollIntoSight(card);
+  if (expanded) hold(card);
+  else if (top === null) scrollIntoSight(card);
   else scrollBy(0, card.getBoundingClientRect().top - top);
+}
+
+/** Ends what `hold` began. */
+let release = () => {};
+
+/**
+ * Scrolls to a card, and again when anything has arrived above or in it, until the reader does anything.
+ * A browser keeps in place what it shows only if the page is scrolled, and maybe a lower row of the card.
+ * @param {HTMLElement} card
+ */
+function hold(card) {
+  const observer = new ResizeObserver(() => (card.isConnected ? scrollIntoSight(card) : release()));
+  const ended = new AbortController();
+  release = () => {
+    observer.disconnect();
+    ended.abort();
+  };
+  for (const type of ["wheel", "pointerdown", "keydown"]) {
+    addEventListener(type, release, { signal: ended.signal, passive: true, capture: true });
+  }
+  observer.observe(document.body); // which calls it once
 }
 
 /** Tells the styles how much of the window is above a card that is scrolled to. @param {HTMLElement} card */
