@@ -18,7 +18,6 @@ from common_fixtures import until
 from tbcore import PluginInfo, hookimpl
 from tbcore.engine import Server, load_plugins
 from tbcore.errors import OptionError, TbcoreError
-from tbcore.eventfiles import addresses
 from tbcore.eventfiles.local_disk import LocalDisk, LocalRoot
 from tbcore.eventfiles.storage import Pacing
 from tbcore.server.http_server import HttpServer
@@ -100,7 +99,7 @@ def test_folders_of_plugins_stay_where_they_were(
     assert server.config.plugins_dirs == (str(tmp_path / "mine"),)
 
 
-def test_an_address_is_checked_and_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_checked_and_no_password_is_shown(mount: Callable[..., None]) -> None:
     """Its storage gets it as it gets that of a command."""
     scanned = []
 
@@ -112,7 +111,7 @@ def test_an_address_is_checked_and_no_password_is_shown(monkeypatch: pytest.Monk
             scanned.append(address)
             return super().root(address, pacing)
 
-    monkeypatch.setattr(addresses, "_loaded", lambda scheme: Bucket())
+    mount("ftp", Bucket())
 
     server = Server("FTP://me:secret@host/x/")
 
