@@ -16,6 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,11 +31,12 @@ from tbcore import __version__
 from tbcore.errors import TbcoreError
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
-from tbcore.server import compress, protocol
+from tbcore.server import compress
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import listen_at
 from tbcore.server.login import secret_prefix
+from tbcore.server.protocol import TimeoutProtocol
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
@@ -64,17 +66,17 @@ class RunningServer:
         """Lines of stdout."""
         self.noise: list[str] = []
         """Lines of stderr."""
-        self._has_more = threading.Condition()
+        self.has_more = threading.Condition()
         streams = ((self.process.stdout, self.lines), (self.process.stderr, self.noise))
-        self._readers = [threading.Thread(target=self._read, args=stream) for stream in streams]
-        for reader in self._readers:
+        self.readers = [threading.Thread(target=self._read, args=stream) for stream in streams]
+        for reader in self.readers:
             reader.start()
 
     def _read(self, stream: IO[str], lines: list[str]) -> None:
         for line in stream:
-            with self._has_more:
+            with self.has_more:
                 lines.append(line.rstrip("\n"))
-                self._has_more.notify_all()
+                self.has_more.notify_all()
 
     def wait_until_started(self) -> RunningServer:
         """Waits for the server's address; sets `url`, `port` and `seconds_to_start`."""
@@ -89,7 +91,7 @@ class RunningServer:
         """Waits for the nth line of stdout, or of stderr with `noise`, that matches."""
         deadline = time.monotonic() + WAIT_SECONDS
         lines = self.noise if noise else self.lines
-        with self._has_more:
+        with self.has_more:
             while True:
                 found = [line for line in lines if re.search(pattern, line)]
                 if len(found) >= nth:
@@ -97,7 +99,7 @@ class RunningServer:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     self.process.kill()
                     pytest.fail(f"no {pattern!r} in {self.lines}, {self.noise}")
-                self._has_more.wait(0.1)
+                self.has_more.wait(0.1)
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
@@ -120,7 +122,7 @@ class RunningServer:
         os.kill(self.process.pid, sig)
         status = self.process.wait(WAIT_SECONDS)
         seconds = time.monotonic() - started
-        for reader in self._readers:
+        for reader in self.readers:
             reader.join(WAIT_SECONDS)
         return status, seconds, "".join(f"{line}\n" for line in self.noise)
 
@@ -1319,19 +1321,24 @@ def raising(error: Exception) -> Callable[[Request], Response]:
 
 @pytest.fixture
 def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
-    """`in_process(routes, **tuning)`: starts a server in a thread; returns its port.
+    """`in_process(routes, protocol=Protocol, **tuning)`: starts a server; returns its port.
 
-    The server has one plugin, `made`, with these routes.
+    The server runs in a thread, and has one plugin, `made`, with these routes. A test that watches
+    or delays connections gives the class of their protocol.
     """
     servers: list[tuple[HttpServer, threading.Thread]] = []
 
-    def run(routes: list[Route], **tuning: float) -> int:
+    def run(
+        routes: list[Route], *, protocol: type[TimeoutProtocol] = TimeoutProtocol, **tuning: float
+    ) -> int:
         listener = socket.create_server(("127.0.0.1", 0))
         plugins = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: routes)})
         config = Config(logdir="", tuning=patient_tuning(**tuning))
         app = create_app(config, multiplexer=Multiplexer(), plugins=plugins)
         started = threading.Event()
         server = HttpServer(app, started.set)
+        made: Any = server.config.http_protocol_class
+        server.config.http_protocol_class = partial(protocol, *made.args)  # type: ignore[assignment]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         servers.append((server, thread))
@@ -1402,23 +1409,19 @@ def test_a_body_that_does_not_arrive_times_out(in_process: Make) -> None:
     assert response.endswith(b"the body of the request did not arrive in time")
 
 
-def test_a_client_that_does_not_read_is_disconnected(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_does_not_read_is_disconnected(in_process: Make) -> None:
     """A client that reads nothing is disconnected; its response would stay in memory forever."""
     is_disconnected = threading.Event()
 
-    def connection_lost(self: protocol.TimeoutProtocol, exc: Exception | None) -> None:
-        is_disconnected.set()
-        real(self, exc)
-
-    real = protocol.TimeoutProtocol.connection_lost
-    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_lost", connection_lost)
+    class Watched(TimeoutProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            is_disconnected.set()
+            super().connection_lost(exc)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * 50_000_000, media_type="application/octet-stream")
 
-    port = in_process([Route("/x", large)], stall_timeout_seconds=0.5)
+    port = in_process([Route("/x", large)], protocol=Watched, stall_timeout_seconds=0.5)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert is_disconnected.wait(WAIT_SECONDS)
@@ -1432,9 +1435,7 @@ def test_a_client_that_does_not_read_is_disconnected(
     assert 0 < received < 50_000_000
 
 
-def test_a_client_that_reads_slowly_gets_the_whole_response(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_reads_slowly_gets_the_whole_response(in_process: Make) -> None:
     """A client that reads slowly may take many times as long as the timeout."""
     size = 30_000_000
     seconds = 0.0
@@ -1447,36 +1448,32 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(
         """
 
         def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-            self._loop = loop
+            self.loop = loop
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(self._loop, name)
+            return getattr(self.loop, name)
 
         def time(self) -> float:
             return seconds
 
         def call_later(self, delay: float, *call: Any) -> asyncio.TimerHandle:
             # Makes the periodic check of the client more frequent.
-            return self._loop.call_later(delay / 100 if delay < 1 else delay, *call)
+            return self.loop.call_later(delay / 100 if delay < 1 else delay, *call)
 
-    def connection_made(self: protocol.TimeoutProtocol, transport: Any) -> None:
-        self.loop = OwnTime(self.loop)  # type: ignore[assignment]
-        real(self, transport)
+    class Patient(TimeoutProtocol):
+        def connection_made(self, transport: Any) -> None:
+            self.loop = OwnTime(self.loop)  # type: ignore[assignment]
+            super().connection_made(transport)
 
-    def watch_response(self: protocol.TimeoutProtocol, num_unsent: int, since: float) -> None:
-        nonlocal num_checks
-        num_checks += 1
-        real_watch(self, num_unsent, since)
-
-    real = protocol.TimeoutProtocol.connection_made
-    real_watch = protocol.TimeoutProtocol._watch_response
-    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_made", connection_made)
-    monkeypatch.setattr(protocol.TimeoutProtocol, "_watch_response", watch_response)
+        def _watch_response(self, num_unsent: int, since: float) -> None:
+            nonlocal num_checks
+            num_checks += 1
+            super()._watch_response(num_unsent, since)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * size, media_type="application/octet-stream")
 
-    port = in_process([Route("/x", large)], stall_timeout_seconds=1.0)
+    port = in_process([Route("/x", large)], protocol=Patient, stall_timeout_seconds=1.0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.settimeout(WAIT_SECONDS)
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -1547,38 +1544,35 @@ def test_a_long_response_ends_when_its_client_has_gone(
 
 
 def test_a_client_may_disconnect_before_its_error_response(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_process: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """If a client has gone before it is sent a 400, nothing is logged and the server goes on."""
     is_gone = threading.Event()
 
-    def send_400_response(self: protocol.TimeoutProtocol, msg: str) -> None:
-        assert is_gone.wait(WAIT_SECONDS)
-        real(self, msg)
+    class Late(TimeoutProtocol):
+        def send_400_response(self, msg: str) -> None:
+            assert is_gone.wait(WAIT_SECONDS)
+            super().send_400_response(msg)
 
-    real = protocol.TimeoutProtocol.send_400_response
-    monkeypatch.setattr(protocol.TimeoutProtocol, "send_400_response", send_400_response)
-    port = in_process([])
+    port = in_process([], protocol=Late)
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
     is_gone.set()
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\n").endswith(b"[]")
     assert [record for record in caplog.records if record.name.startswith("tbcore")] == []
 
 
-def test_headers_and_the_first_part_of_a_body_are_sent_at_once(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_and_the_first_part_of_a_body_are_sent_at_once(in_process: Make) -> None:
     """A client is woken once for a short response, and the server needs one system call."""
     writes: list[bytes] = []
 
-    def connection_made(self: protocol.TimeoutProtocol, transport: Any) -> None:
-        real_write = transport.write
-        transport.write = lambda data: (writes.append(data) if data else None, real_write(data))
-        real(self, transport)
+    class Watched(TimeoutProtocol):
+        def connection_made(self, transport: Any) -> None:
+            write = transport.write
+            transport.write = lambda data: (writes.append(data) if data else None, write(data))
+            super().connection_made(transport)
 
-    real = protocol.TimeoutProtocol.connection_made
-    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_made", connection_made)
-    port = in_process([Route("/x", lambda request: StreamingResponse(iter([b"a", b"b"])))])
+    routes = [Route("/x", lambda request: StreamingResponse(iter([b"a", b"b"])))]
+    port = in_process(routes, protocol=Watched)
 
     response = raw(port, GET_X + b"Connection: close\r\n\r\n")
 
