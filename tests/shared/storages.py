@@ -303,7 +303,10 @@ class Watched:
     def __init__(self, *uris: str, reload_interval: float | None = 0) -> None:
         self.multiplexer = Multiplexer()
         specs = [LogdirSpec(None, uri) for uri in uris or (URI,)]
-        self.loader = Loader(self.multiplexer, specs, reload_interval=reload_interval)
+        self.wake = threading.Event()
+        """Set when the loader's pause would end."""
+        options = {"reload_interval": reload_interval, "wake": self.wake}
+        self.loader = Loader(self.multiplexer, specs, **options)
 
     def steps(self, run: str, tag: str = "loss") -> list[int]:
         """Loads once; the steps of a tag, or none if there is no such run."""
