@@ -142,27 +142,27 @@ class Runs:
     def __init__(
         self, logdir: Path, *, fast: bool, tuning: Tuning | None = None, **options: Any
     ) -> None:
-        self._specs = [LogdirSpec(None, str(logdir))]
-        self._small_files = SmallFileReader(tuning=tuning) if fast else None
+        self.specs = [LogdirSpec(None, str(logdir))]
+        self.small = SmallFileReader(tuning=tuning) if fast else None
         decoder = Decoder(fast=fast, tuning=tuning)
-        found = scan(self._specs).runs
-        self._readers = {name: RunReader(decoder, found[name], **options) for name in found}
+        found = scan(self.specs).runs
+        self.by_name = {name: RunReader(decoder, found[name], **options) for name in found}
 
     def read(self) -> Runs:
-        for name, files in scan(self._specs).runs.items():
-            reader = self._readers[name]
+        for name, files in scan(self.specs).runs.items():
+            reader = self.by_name[name]
             reader.update(files)
             while reader.has_work:
-                if self._small_files is not None:
-                    preload_small_files(self._small_files, [reader])
+                if self.small is not None:
+                    preload_small_files(self.small, [reader])
                 reader.read_slice(1 << 20)
         return self
 
     def contents(self) -> dict[str, Any]:
-        return {name: contents(reader.data.commit()) for name, reader in self._readers.items()}
+        return {name: contents(reader.data.commit()) for name, reader in self.by_name.items()}
 
     def views(self) -> list[RunView]:
-        return [reader.data.commit() for reader in self._readers.values()]
+        return [reader.data.commit() for reader in self.by_name.values()]
 
 
 @pytest.mark.parametrize("small_file_bytes", [0, 1 << 19])

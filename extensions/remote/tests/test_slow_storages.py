@@ -187,22 +187,22 @@ class Relay:
     def __init__(self, target: int) -> None:
         self.may_send = threading.Event()
         self.may_send.set()
-        self._target = target
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.target = target
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self.accept_all, daemon=True).start()
 
-    def _accept(self) -> None:
+    def accept_all(self) -> None:
         while True:
-            client = self._listening.accept()[0]
+            client = self.listening.accept()[0]
             if not self.may_send.is_set():
                 client.close()
                 continue
-            server = socket.create_connection(("127.0.0.1", self._target))
+            server = socket.create_connection(("127.0.0.1", self.target))
             for ends in ((client, server), (server, client)):
-                threading.Thread(target=self._send, args=ends, daemon=True).start()
+                threading.Thread(target=self.send, args=ends, daemon=True).start()
 
-    def _send(self, source: socket.socket, target: socket.socket) -> None:
+    def send(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 self.may_send.wait()
