@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from common_fixtures import patient_tuning
+from installed_plugins import distributions
 from running_servers import environment, home, install, start
 
 from tbcore import PluginInfo, hookimpl
@@ -19,7 +20,16 @@ from tbcore.plugins.types import Plugins
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 
-__all__ = ["environment", "home", "install", "make_client", "make_plugin", "start", "tuning"]
+__all__ = [
+    "distributions",
+    "environment",
+    "home",
+    "install",
+    "make_client",
+    "make_plugin",
+    "start",
+    "tuning",
+]
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
