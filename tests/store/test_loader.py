@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,14 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 from common_fixtures import WAIT_SECONDS, descriptors, until
+from disk import Clock, Disk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import local_disk, logdir, tail
-from tbcore.eventfiles.local_disk import LocalFile
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.storage import EventFile
 from tbcore.kinds import Claim
 from tbcore.store import watch as watch_module
 from tbcore.store import work_queue
@@ -41,6 +41,18 @@ from tbcore_testing import EventFileWriter, summaries, write_run
 SCALARS = (Claim("simple_value"),)
 
 
+class SlicedLoader(Loader):
+    """A loader that calls functions of the test before and after each time slice."""
+
+    before_slice: Callable[[], object]
+    after_slice: Callable[[], object]
+
+    def _read_slice(self, run: Any) -> None:
+        self.before_slice()
+        super()._read_slice(run)
+        self.after_slice()
+
+
 class Logs:
     """A log directory, a loader for it, and its multiplexer."""
 
@@ -50,9 +62,17 @@ class Logs:
         self.multiplexer = Multiplexer()
         self.loader = self.new_loader()
 
-    def new_loader(self, **options: Any) -> Loader:
+    def new_loader(
+        self,
+        *,
+        before_slice: Callable[[], object] = lambda: None,
+        after_slice: Callable[[], object] = lambda: None,
+        **options: Any,
+    ) -> Loader:
         specs = [LogdirSpec(None, str(self.path))]
-        return Loader(self.multiplexer, specs, tuning=self.tuning, **options)
+        made = SlicedLoader(self.multiplexer, specs, tuning=self.tuning, **options)
+        made.before_slice, made.after_slice = before_slice, after_slice
+        return made
 
     def tune(self, **fields: Any) -> None:
         """Replaces the loader by one with these fields of its tuning changed."""
@@ -95,12 +115,16 @@ class Logs:
             changed.clear()
         unsubscribe()
 
-    def end(self) -> None:
-        """Ends the loader's thread, and waits for it."""
-        self.loader.stop()
+    def join(self) -> None:
+        """Waits for the end of the loader's threads."""
         for thread in self.loader._threads:
             thread.join(WAIT_SECONDS)
             assert not thread.is_alive()
+
+    def end(self) -> None:
+        """Ends the loader's threads."""
+        self.loader.stop()
+        self.join()
 
 
 @pytest.fixture
@@ -117,36 +141,43 @@ def small_slices(logs: Logs) -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the event files that were opened, in order."""
-    names: list[str] = []
-
-    def open_file(path: str, below: str = "") -> LocalFile:
-        names.append(os.path.basename(path))
-        return LocalFile(path)
-
-    monkeypatch.setattr("tbcore.eventfiles.local_disk.LocalFile", open_file)
-    return names
-
-
-@pytest.fixture
 def long_ago(logs: Logs) -> None:
     """Makes all files seem written long ago: their change times cannot be set back."""
     logs.tune(clock_resolution_seconds=0)
 
 
 @pytest.fixture
-def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of files that cannot be read. Permissions do not work for root, who runs containers."""
-    names: set[str] = set()
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`broken(RunData, "commit", when=is_bad)`: calls with arguments for which `is_bad` is true
+    fail with a bug, before they do anything."""
 
-    def open_file(path: str, below: str = "") -> LocalFile:
-        if os.path.basename(path) in names:
-            raise PermissionError(13, "Permission denied", path)
-        return LocalFile(path)
+    def break_(owner: Any, name: str, when: Callable[..., bool] = lambda *_: True) -> None:
+        real = getattr(owner, name)
 
-    monkeypatch.setattr("tbcore.eventfiles.local_disk.LocalFile", open_file)
-    return names
+        def fail(*arguments: Any, **options: Any) -> Any:
+            if when(*arguments):
+                raise KeyError("a bug")
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, fail)
+
+    return break_
+
+
+@pytest.fixture
+def after_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], object]], None]:
+    """`after_read(f)`: calls f with the path of a file when a time slice has read from it."""
+
+    def call(callback: Callable[[str], object]) -> None:
+        real = tail.FileReader.read
+
+        def read(self: tail.FileReader, *limits: Any) -> Iterator[Any]:
+            yield from real(self, *limits)
+            callback(self.path)
+
+        monkeypatch.setattr(tail.FileReader, "read", read)
+
+    return call
 
 
 # -- order -------------------------------------------------------------------------------------
@@ -296,47 +327,45 @@ def test_data_is_served_while_it_is_loaded(logs: Logs, small_slices: None) -> No
 
 
 def test_a_pass_that_finds_nothing_new_changes_nothing(
-    logs: Logs, opened: list[str], long_ago: None
+    logs: Logs, disk: Disk, long_ago: None
 ) -> None:
     """The generation stays the same, and no file is opened."""
     for run in ("a", "b"):
         logs.write(f"{run}/1.tfevents", 1, 2)
     logs.load()
     generation = logs.multiplexer.generation
-    opened.clear()
+    disk.opened.clear()
     logs.load()
     logs.load()
     assert logs.multiplexer.generation == generation
-    assert opened == []
+    assert disk.opened == []
     assert logs.multiplexer._status.passes == 3
     logs.write("a/1.tfevents", 3)
     logs.load()
-    assert set(opened) == {"1.tfevents"}
+    assert set(disk.opened) == {str(logs.path / "a" / "1.tfevents")}
     assert logs.multiplexer.generation == generation + 1
     assert logs.multiplexer.run_generations()["b"] <= generation
 
 
-def test_a_recently_written_file_is_opened_again(
-    logs: Logs, opened: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recently_written_file_is_opened_again(logs: Logs, disk: Disk, clock: Clock) -> None:
     """A change within one tick of the file system's clock leaves the file's times as they are."""
     path = logs.write("run/a.tfevents", 1, 2)
-    written = path.stat().st_ctime_ns
-    monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
+    clock.rules(tail)
+    clock.ahead = 1.0
     logs.load()
-    opened.clear()
+    disk.opened.clear()
     logs.load()
     logs.load()
-    assert opened == ["a.tfevents"] * 2
-    monkeypatch.setattr(time, "time_ns", lambda: written + 10**10)
+    assert disk.opened == [str(path)] * 2
+    clock.ahead = 10.0
     logs.load()
-    opened.clear()
+    disk.opened.clear()
     logs.load()
-    assert opened == []
+    assert disk.opened == []
 
 
 def test_an_unfinished_record_waits_and_counts_as_read(
-    logs: Logs, opened: list[str], long_ago: None
+    logs: Logs, disk: Disk, long_ago: None
 ) -> None:
     """The file is not opened again before it has grown."""
     path = logs.write("run/a.tfevents", 1, 2)
@@ -345,9 +374,9 @@ def test_an_unfinished_record_waits_and_counts_as_read(
     logs.load()
     assert logs.steps() == [1]
     assert logs.multiplexer._status.bytes_read == logs.multiplexer._status.bytes_total
-    opened.clear()
+    disk.opened.clear()
     logs.load()
-    assert opened == []
+    assert disk.opened == []
     path.write_bytes(data)
     logs.load()
     assert logs.steps() == [1, 2]
@@ -454,20 +483,10 @@ def test_a_file_replaced_twice_is_read_twice(logs: Logs, small_slices: None) -> 
 
 
 def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, disk: Disk
 ) -> None:
     """A synchronization tool replaces the file by a longer copy each time: each byte is decoded
     once, and the items of the old copy can still be read."""
-    done = 0
-    real = LocalFile.read_into
-
-    def read_into(self: LocalFile, buffer: memoryview, offset: int) -> int:
-        nonlocal done
-        count = real(self, buffer, offset)
-        done += count
-        return count
-
-    monkeypatch.setattr(LocalFile, "read_into", read_into)
     path = logs.path / "run" / "a.tfevents"
     original = logs.path / "original"
     for number in range(10):
@@ -481,29 +500,27 @@ def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
             item.read()
         logs.load()
         assert logs.steps() == list(range(number * 100 + 100))
-    assert done <= original.stat().st_size
+    assert 0 < disk.num_bytes <= original.stat().st_size
 
 
 @pytest.mark.parametrize("published", [[1, 2], []])
 def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, published: list[int]
+    logs: Logs, after_read: Callable[..., None], published: list[int]
 ) -> None:
     """Rows of that slice may be from either file. The same is true for a new run."""
     logs.tune(publish_interval_seconds=0)
     path = logs.write("run/a.tfevents", *published)
     if published:
         logs.load()
-    real = tail.FileReader.read
 
-    def read(self: tail.FileReader, *limits: Any) -> Iterator[Any]:
-        yield from real(self, *limits)
+    def replace_it(_: str) -> None:
         if path.read_bytes() != new:
             path.write_bytes(new)
             raise tail.FileReplacedError(path)
 
     new = logs.write("elsewhere", *range(10, 20), wall_time=200.0).read_bytes()
     logs.write("run/a.tfevents", 3)
-    monkeypatch.setattr(tail.FileReader, "read", read)
+    after_read(replace_it)
     seen = logs.watch(logs.steps)
     logs.load()
     assert seen[-1] == list(range(10, 20))
@@ -565,24 +582,22 @@ def test_a_deleted_file_takes_its_rows_with_it(logs: Logs) -> None:
     assert logs.steps() == [2]
 
 
-def test_an_empty_file_can_be_deleted_or_filled(
-    logs: Logs, opened: list[str], long_ago: None
-) -> None:
+def test_an_empty_file_can_be_deleted_or_filled(logs: Logs, disk: Disk, long_ago: None) -> None:
     """No row of the run is from this file, so the other files are not read again."""
     path = logs.write("run/1.tfevents", 1)
     (logs.path / "run" / "0.tfevents").touch()
     logs.load()
-    opened.clear()
+    disk.opened.clear()
     (logs.path / "run" / "0.tfevents").unlink()
     logs.load()
     assert logs.steps() == [1]
-    assert opened == []
+    assert disk.opened == []
     replace(logs.path / "run" / "0.tfevents", b"")
     logs.load()
     replace(logs.path / "run" / "0.tfevents", path.read_bytes())
     logs.load()
     assert logs.steps() == [1, 1]
-    assert opened.count("1.tfevents") == 0
+    assert not [path for path in disk.opened if path.endswith("/1.tfevents")]
 
 
 def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
@@ -716,13 +731,13 @@ def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
 
 
 def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
-    logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
+    logs: Logs, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The rest of its run and other runs are loaded. The file is read once that is possible."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("other/3.tfevents", 3)
-    unreadable.add("1.tfevents")
+    disk.refuse(logs.path / "run" / "1.tfevents")
     for _ in range(3):
         logs.load()
     assert logs.steps() == [2]
@@ -731,26 +746,27 @@ def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
     assert caplog.messages == [line]
     assert logs.multiplexer._status.problems == (line,)
     assert not logs.multiplexer._status.loading
-    unreadable.clear()
+    disk.errors.clear()
     logs.load()
     assert logs.steps() == [2, 1]
-    unreadable.add("1.tfevents")
+    disk.refuse(logs.path / "run" / "1.tfevents")
     logs.write("run/1.tfevents", 4)
     logs.load()
     assert caplog.messages == [line, line]
-    unreadable.clear()
+    disk.errors.clear()
     logs.load()
     assert logs.steps() == [2, 1, 4]
 
 
 def test_a_thousand_unreadable_files_do_not_fill_the_log(
-    logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
+    logs: Logs, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Some of the files are logged, and the number of the others."""
     (logs.path / "run").mkdir()
     for number in range(1000):
-        (logs.path / "run" / f"{number}.tfevents").touch()
-        unreadable.add(f"{number}.tfevents")
+        path = logs.path / "run" / f"{number}.tfevents"
+        path.touch()
+        disk.refuse(path)
     logs.load()
     assert len(caplog.messages) == 21
     assert caplog.messages[-1] == "and 980 more like these"
@@ -758,26 +774,19 @@ def test_a_thousand_unreadable_files_do_not_fill_the_log(
 
 
 def test_a_directory_that_cannot_be_listed_keeps_its_runs(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    logs: Logs, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A temporary error of a network file system does not mean that the runs were deleted."""
     logs.write("a/deep/1.tfevents", 1)
     logs.write("b/1.tfevents", 1)
     logs.load()
-
-    def scandir(path: str) -> Any:
-        if path == str(logs.path / "a"):
-            raise OSError(116, "Stale file handle", path)
-        return real(path)
-
-    real = os.scandir
-    monkeypatch.setattr(os, "scandir", scandir)
+    disk.errors[str(logs.path / "a")] = OSError(116, "Stale file handle")
     shutil.rmtree(logs.path / "b")
     logs.load()
     logs.load()
     assert logs.multiplexer.runs() == ["a/deep"]
     assert caplog.messages == [f"cannot list {logs.path}/a: Stale file handle"]
-    monkeypatch.undo()
+    disk.errors.clear()
     logs.write("a/deep/1.tfevents", 2)
     logs.load()
     assert logs.steps("a/deep") == [1, 2]
@@ -785,20 +794,17 @@ def test_a_directory_that_cannot_be_listed_keeps_its_runs(
 
 @pytest.mark.parametrize("fails", ["add_item", "commit", "end_loading", "add_file"])
 def test_a_bug_affects_one_run_only(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
+    logs: Logs, broken: Callable[..., None], caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:
     """The bug is logged once, however often it occurs, and the other runs are loaded."""
     logs.write("bad/bad.tfevents", 1, 2)
     logs.write("good/good.tfevents", 1)
-    real = getattr(RunData, fails)
 
-    def fail(self: RunData, *arguments: Any) -> Any:
-        paths = [file.path for file in self._files] + [a for a in arguments if type(a) is str]
-        if any(path.endswith("bad.tfevents") for path in paths):
-            raise KeyError("a bug")
-        return real(self, *arguments)
+    def is_bad(data: RunData, *arguments: Any) -> bool:
+        paths = [file.path for file in data._files] + [a for a in arguments if type(a) is str]
+        return any(path.endswith("bad.tfevents") for path in paths)
 
-    monkeypatch.setattr(RunData, fails, fail)
+    broken(RunData, fails, is_bad)
     for _ in range(3):
         logs.load()
         logs.write("good/good.tfevents", 2)
@@ -810,7 +816,7 @@ def test_a_bug_affects_one_run_only(
 
 
 def test_a_bug_while_runs_are_published_affects_one_run_only(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    logs: Logs, broken: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run is published without the time of its first event."""
     logs.write("bad/bad.tfevents", 1)
@@ -819,14 +825,7 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
     os.utime(logs.path / "read" / "read.tfevents", (2e9, 2e9))
     # Publish right after the first time slice, before the other two runs have had one.
     logs.tune(publish_interval_seconds=0)
-
-    def read_first_event_time(file: EventFile, **options: Any) -> float | None:
-        if file.path.endswith("bad.tfevents"):
-            raise KeyError("a bug")
-        return real(file, **options)
-
-    real = tail.read_first_event_time
-    monkeypatch.setattr(work_queue, "read_first_event_time", read_first_event_time)
+    broken(work_queue, "read_first_event_time", lambda file: file.path.endswith("bad.tfevents"))
     logs.load()
     assert logs.multiplexer.runs() == ["good", "read", "bad"]
     assert logs.steps("good") == logs.steps("bad") == [1]
@@ -834,48 +833,41 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
 
 
 def test_a_bug_while_a_file_is_read_affects_that_file_only(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, after_read: Callable[..., None]
 ) -> None:
     """The other files of its run are read, and none of its rows is added twice."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("run/3.tfevents", 3)
-    real = tail.FileReader.read
+    has_bug = True
 
-    def read(self: tail.FileReader, *limits: Any) -> Iterator[Any]:
-        yield from real(self, *limits)
-        if self.path.endswith("2.tfevents"):
+    def fail(path: str) -> None:
+        if has_bug and path.endswith("2.tfevents"):
             raise RuntimeError("a bug")
 
-    monkeypatch.setattr(tail.FileReader, "read", read)
+    after_read(fail)
     logs.load()
     logs.write("run/2.tfevents", 4)
     logs.load()
     assert logs.steps() == [1, 2, 3]
     assert "the rest of this file is left out" in logs.multiplexer._status.problems[0]
     replace(logs.path / "run" / "2.tfevents", (logs.path / "run" / "3.tfevents").read_bytes())
-    monkeypatch.undo()
+    has_bug = False
     logs.load()
     assert logs.steps() == [1, 3, 3]
 
 
 def test_a_bug_while_files_are_preloaded_affects_no_run(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    logs: Logs, broken: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Their files are read in time slices of the same pass, which may be the only one."""
-
-    def decode(*_: object) -> None:
-        raise ZeroDivisionError("a bug")
-
     small_files = pytest.importorskip("tbcore.eventfiles.fast.small_files")
-    monkeypatch.setattr(small_files.SmallFileDecoder, "decode", decode)
+    broken(small_files.SmallFileDecoder, "decode")
     for run in range(3):
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
     assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
-    assert logs.multiplexer._status.problems == (
-        "preloading small files: ZeroDivisionError: a bug",
-    )
+    assert logs.multiplexer._status.problems == ("preloading small files: KeyError: 'a bug'",)
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
@@ -898,13 +890,13 @@ def past(logs: Logs) -> list[str]:
 
 
 def test_a_problem_has_a_beginning_and_an_end(
-    logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
+    logs: Logs, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is one problem for as long as it holds, and a new one when it comes back."""
     caplog.set_level(logging.INFO)
     before = time.time()
     logs.write("run/1.tfevents", 1)
-    unreadable.add("1.tfevents")
+    disk.refuse(logs.path / "run" / "1.tfevents")
     logs.load()
     first = logs.multiplexer._status
     line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
@@ -913,7 +905,7 @@ def test_a_problem_has_a_beginning_and_an_end(
     logs.load()
     assert logs.multiplexer._status.problems_since == first.problems_since
 
-    unreadable.clear()
+    disk.errors.clear()
     logs.load()
     status = logs.multiplexer._status
     assert (status.problems, status.problems_since) == ((), ())
@@ -922,7 +914,7 @@ def test_a_problem_has_a_beginning_and_an_end(
     assert over.since <= over.until <= time.time()
     assert caplog.messages == [line, f"over after {over.until - over.since:.0f} s: {line}"]
 
-    unreadable.add("1.tfevents")
+    disk.refuse(logs.path / "run" / "1.tfevents")
     logs.write("run/1.tfevents", 2)
     logs.load()
     assert logs.multiplexer._status.problems == (line,)
@@ -1024,15 +1016,11 @@ def test_files_that_never_were_event_files_are_no_problems(
 
 
 def test_a_bug_that_does_not_come_back_is_a_past_problem(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that could not be published is published by the next pass."""
     logs.write("run/a.tfevents", 1)
-
-    def fail(self: RunData) -> Any:
-        raise KeyError("a bug")
-
-    monkeypatch.setattr(RunData, "commit", fail)
+    broken(RunData, "commit")
     for _ in range(2):
         logs.load()
         assert logs.multiplexer._status.problems == ("run run: KeyError: 'a bug'",)
@@ -1070,9 +1058,7 @@ def test_the_thread_publishes_new_data(logs: Logs) -> None:
     logs.end()
 
 
-def test_nothing_is_published_early_before_publish_is_called(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_published_early_before_publish_is_called(logs: Logs) -> None:
     """After `publish` was called, all runs are published, in the order of their first events."""
     names = ["a", "b", "c", "d"]
     for number, name in enumerate(names):
@@ -1080,38 +1066,29 @@ def test_nothing_is_published_early_before_publish_is_called(
     logs.tune(publish_interval_seconds=0)
     published: list[list[str]] = []
 
-    def read_slice(self: Loader, run: Any) -> None:
+    def before_slice() -> None:
         published.append(logs.multiplexer.runs())
         if len(published) == 3:
-            self.publish()
-        real(self, run)
+            logs.loader.publish()
 
-    real = Loader._read_slice
-    monkeypatch.setattr(Loader, "_read_slice", read_slice)
-    logs.loader = logs.new_loader(reload_interval=0)
+    logs.loader = logs.new_loader(reload_interval=0, before_slice=before_slice)
     logs.loader.start(publish_early=False)
-    logs.loader._threads[0].join(30)
+    logs.join()
     assert published == [[], [], [], names]
 
 
-def test_publish_can_wait_for_the_first_publication(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_publish_can_wait_for_the_first_publication(logs: Logs) -> None:
     """`publish` does not wait until everything is read."""
     logs.write("a/a.tfevents", 1, wall_time=1.0)
     logs.write("b/a.tfevents", 1, wall_time=2.0)
     logs.tune(publish_interval_seconds=0)
-    slices: list[Any] = []
     first_may_run, second_may_run = threading.Event(), threading.Event()
+    gates = iter([first_may_run, second_may_run])
 
-    def read_slice(self: Loader, run: Any) -> None:
-        slices.append(run)
-        assert (first_may_run, second_may_run)[len(slices) - 1].wait(60)
-        real(self, run)
+    def before_slice() -> None:
+        assert next(gates).wait(60)
 
-    real = Loader._read_slice
-    monkeypatch.setattr(Loader, "_read_slice", read_slice)
-    logs.loader = logs.new_loader(reload_interval=0)
+    logs.loader = logs.new_loader(reload_interval=0, before_slice=before_slice)
     logs.loader.start(publish_early=False)
     logs.loader.publish(0.01)
     assert logs.multiplexer.runs() == []
@@ -1119,19 +1096,21 @@ def test_publish_can_wait_for_the_first_publication(
     logs.loader.publish(60)
     assert logs.multiplexer.runs() == ["a", "b"]
     second_may_run.set()
-    logs.loader._threads[0].join(60)
+    logs.join()
     assert [logs.steps(name) for name in "ab"] == [[1], [1]]
 
 
-def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(logs: Logs) -> None:
+def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(
+    logs: Logs, small_slices: None
+) -> None:
     """The known time, which is that of the old files, stays published until they are read."""
-    logs.write("run/a.tfevents", 1, wall_time=50.0)
+    path = logs.write("run/a.tfevents", *range(300), wall_time=50.0)
     logs.load()
-    [run] = logs.loader._runs.values()
-    run.read_from_start()
-    logs.loader._publisher.publish([run], loading=True)
-    assert run.reader.data.commit().first_event_time is None
-    assert logs.multiplexer.first_event_time("run") == 50.0
+    replace(path, logs.write("elsewhere", *range(200), wall_time=80.0).read_bytes())
+    seen = logs.watch(lambda: (len(logs.steps()), logs.multiplexer.first_event_time("run")))
+    logs.load()
+    assert len(seen) > 5
+    assert set(seen) == {(300, 50.0), (200, 80.0)}
 
 
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
@@ -1140,9 +1119,7 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
     logs.wait_until(lambda: logs.multiplexer._status.passes == 1)
-    for thread in logs.loader._threads:
-        thread.join(WAIT_SECONDS)
-        assert not thread.is_alive()
+    logs.join()
     assert logs.steps() == [1]
 
 
@@ -1220,25 +1197,18 @@ def test_a_missing_logdir_is_not_watched(tmp_path: Path) -> None:
 
 
 def test_a_bug_in_a_pass_does_not_end_the_thread(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    logs: Logs, broken: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The bug is logged once, and the next pass tries again."""
     failures = iter(range(3))
-    real = logdir.Logdir.scan
-
-    def scan(self: logdir.Logdir) -> logdir.Scan:
-        if next(failures, None) is not None:
-            raise RuntimeError("a bug")
-        return real(self)
-
-    monkeypatch.setattr(logdir.Logdir, "scan", scan)
+    broken(logdir.Logdir, "scan", lambda _: next(failures, None) is not None)
     logs.write("run/a.tfevents", 1)
     logs.loader = logs.new_loader(reload_interval=0.01)
     with caplog.at_level(logging.WARNING):
         logs.loader.start()
         logs.wait_until(lambda: logs.steps() == [1])
     logs.loader.stop()
-    assert caplog.messages == ["loading failed and will be retried: RuntimeError: a bug"]
+    assert caplog.messages == ["loading failed and will be retried: KeyError: 'a bug'"]
 
 
 def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:
@@ -1299,16 +1269,10 @@ def test_a_run_deleted_during_a_long_pass_is_not_published_again(
     logs: Logs, small_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run may have been read since the last commit."""
-    logs.loader = logs.new_loader(reload_interval=1e-9)
     logs.write("deleted/a.tfevents", *range(200))
     logs.write("kept/a.tfevents", *range(200))
-
-    def read_slice(self: Loader, run: Any) -> None:
-        real(self, run)
-        shutil.rmtree(logs.path / "deleted", ignore_errors=True)
-
-    real = Loader._read_slice
-    monkeypatch.setattr(Loader, "_read_slice", read_slice)
+    delete = partial(shutil.rmtree, logs.path / "deleted", ignore_errors=True)
+    logs.loader = logs.new_loader(reload_interval=1e-9, after_slice=delete)
     # Each time slice is followed by a scan, however long the first scan took.
     monkeypatch.setattr("tbcore.store.loader._WORK_FACTOR", 0)
     # The newest run gets the first time slice.
@@ -1445,27 +1409,20 @@ def test_a_request_wakes_an_idle_loader_at_once(logs: Logs) -> None:
 
 
 def test_a_scan_of_an_idle_loader_lists_no_directory_again(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, disk: Disk, clock: Clock
 ) -> None:
     """Unless its time has changed. The first scan after that lists the directories again."""
-    monkeypatch.setattr(local_disk, "_STABLE_SECONDS", 0)
-    monkeypatch.setattr(local_disk, "_RELIST_SECONDS", 0)
+    clock.rules(local_disk)
     logs.write("run/a.tfevents", 1)
-    listed: list[str] = []
-    real = os.scandir
-
-    def scandir(path: str) -> Any:
-        listed.append(path)
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
     for _ in range(3):
+        clock.advance(60)
         logs.load()
     for is_idle, num in ((False, 2), (True, 0), (False, 2)):
-        listed.clear()
+        clock.advance(60)
+        disk.listed.clear()
         logs.multiplexer._is_idle = is_idle
         logs.load()
-        assert len(listed) == num
+        assert len(disk.listed) == num
     logs.multiplexer._is_idle = True
     logs.write("new/a.tfevents", 2)
     logs.load()
