@@ -669,10 +669,9 @@ def test_a_parent_that_is_another_process_by_now(
     served: Any, monkeypatch: pytest.MonkeyPatch, sessions: dict[int, int], has_parent: bool
 ) -> None:
     """Only the process that started this one has its session, or this one has its own."""
-    monkeypatch.setattr(os, "getpid", lambda: 99)
-    monkeypatch.setattr(os, "getppid", lambda: 7)
-    monkeypatch.setattr(os, "getsid", sessions.__getitem__)
-
+    system = {"getpid": lambda: 99, "getppid": lambda: 7, "getsid": sessions.__getitem__}
+    for name, function in system.items():
+        monkeypatch.setattr(os, name, function)
     found = served("runs", "--exit_with_parent").options.exit_with_parent
 
     assert found == (7 if has_parent else -1)

@@ -38,11 +38,8 @@ class Server:
 
     def __init__(self, logdir: Path, make_client: Callable[..., TestClient]) -> None:
         self.multiplexer = Multiplexer()
-        self._loader = Loader(self.multiplexer, [LogdirSpec(None, str(logdir))])
+        self.load = Loader(self.multiplexer, [LogdirSpec(None, str(logdir))]).load_once
         self.client = make_client(multiplexer=self.multiplexer)
-
-    def load(self) -> None:
-        self._loader.load_once()
 
     def ask(self, **fields: Any) -> dict[str, Any]:
         self.load()

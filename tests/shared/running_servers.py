@@ -48,11 +48,11 @@ class RunningServer:
         """Lines of stderr."""
         self.has_more = threading.Condition()
         streams = ((self.process.stdout, self.lines), (self.process.stderr, self.noise))
-        self.readers = [threading.Thread(target=self._read, args=stream) for stream in streams]
+        self.readers = [threading.Thread(target=self.collect, args=stream) for stream in streams]
         for reader in self.readers:
             reader.start()
 
-    def _read(self, stream: IO[str], lines: list[str]) -> None:
+    def collect(self, stream: IO[str], lines: list[str]) -> None:
         for line in stream:
             with self.has_more:
                 lines.append(line.rstrip("\n"))

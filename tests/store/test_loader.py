@@ -115,9 +115,14 @@ class Logs:
             changed.clear()
         unsubscribe()
 
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """The loader's threads: one that loads, and one that waits for changes of files."""
+        return self.loader._threads
+
     def join(self) -> None:
         """Waits for the end of the loader's threads."""
-        for thread in self.loader._threads:
+        for thread in self.threads:
             thread.join(WAIT_SECONDS)
             assert not thread.is_alive()
 
@@ -1169,9 +1174,9 @@ def test_a_logdir_that_is_created_later_is_watched(tmp_path: Path) -> None:
     logs.loader.start()
     logs.loader.watch()
     logs.wait_until(lambda: logs.multiplexer._status.passes > 3)
-    assert len(logs.loader._threads) == 1
+    assert len(logs.threads) == 1
     logs.write("run/a.tfevents", 1)
-    logs.wait_until(lambda: len(logs.loader._threads) == 2)
+    logs.wait_until(lambda: len(logs.threads) == 2)
     logs.wait_until(lambda: logs.steps() == [1])
     logs.loader.stop()
 

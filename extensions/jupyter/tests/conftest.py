@@ -106,6 +106,17 @@ class Lab:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
 
+@pytest.fixture
+def keep_temporary_files(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | str], None]:
+    """`keep_temporary_files(folder)`: temporary files of this process go there, which is made."""
+
+    def keep(folder: Path | str) -> None:
+        Path(folder).mkdir(exist_ok=True)
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+
+    return keep
+
+
 @pytest.fixture(scope="module")
 def start_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Lab]]:
     """`start_lab("--option", VARIABLE="x")`: starts JupyterLab; it ends after the module."""
@@ -153,6 +164,17 @@ class Tab:
                }""", cell,
         )  # fmt: skip
         return self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea")
+
+
+@pytest.fixture
+def keep_temporary_files(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | str], None]:
+    """`keep_temporary_files(folder)`: temporary files of this process go there, which is made."""
+
+    def keep(folder: Path | str) -> None:
+        Path(folder).mkdir(exist_ok=True)
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+
+    return keep
 
 
 @pytest.fixture(scope="module")
