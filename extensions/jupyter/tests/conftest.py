@@ -166,17 +166,6 @@ class Tab:
         return self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea")
 
 
-@pytest.fixture
-def keep_temporary_files(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | str], None]:
-    """`keep_temporary_files(folder)`: temporary files of this process go there, which is made."""
-
-    def keep(folder: Path | str) -> None:
-        Path(folder).mkdir(exist_ok=True)
-        monkeypatch.setattr("tempfile.tempdir", str(folder))
-
-    return keep
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     yield from browsers()
