@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from commands import piped
-from disk import Disk
+from disk import Clock, Disk
 from same_answers import update
 
 import tbcore
@@ -207,12 +207,13 @@ def test_a_lost_file_of_an_index_is_said(logs_and_index: tuple[Path, Path], tabl
 def test_a_lost_file_of_a_delta_log_is_said(
     logs_and_index: tuple[Path, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
     table: str,
     has_checkpoint: bool,
 ) -> None:
     """Also that of the last commit, without which a table is what it was before."""
-    monkeypatch.setattr(reader, "_COMMIT_SECONDS", 0.0)
+    clock.rules(reader)
+    clock.sleep = lambda _: clock.advance(60)  # No commit takes as long.
     index = tmp_path / "index"
     shutil.copytree(logs_and_index[1], index)
     if has_checkpoint:

@@ -31,10 +31,11 @@ class Disk:
         """Paths of the event files that were opened, in order."""
         self.num_bytes = 0
         """Number of bytes that were read of event files into buffers."""
-        self.errors: dict[str, OSError] = {}
+        self.errors: dict[str, Exception] = {}
         """Maps paths to what a listing or an opening raises."""
         self.before_open: Callable[[str], object] = lambda path: None
         self.after_open: Callable[[str], object] = lambda path: None
+        self.after_read: Callable[[str], object] = lambda path: None
         scandir, init, read_into = os.scandir, LocalFile.__init__, LocalFile.read_into
 
         def list_directory(path: Any = ".") -> Any:
@@ -52,6 +53,7 @@ class Disk:
         def read_file(file: LocalFile, buffer: memoryview, offset: int) -> int:
             count = read_into(file, buffer, offset)
             self.num_bytes += count
+            self.after_read(file.opened.path)
             return count
 
         monkeypatch.setattr(os, "scandir", list_directory)

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from loaded_logs import SCALARS, Logs, replace
 
 from tbcore.eventfiles import local_disk, logdir
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store import loader as loader_module
 from tbcore.store import watch as watch_module
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -255,15 +255,18 @@ def test_scans_and_publications_take_little_of_a_long_pass(
 
 
 def test_a_run_deleted_during_a_long_pass_is_not_published_again(
-    logs: Logs, small_slices: None, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, small_slices: None, clock: Clock
 ) -> None:
     """The run may have been read since the last commit."""
     logs.write("deleted/a.tfevents", *range(200))
     logs.write("kept/a.tfevents", *range(200))
-    delete = partial(shutil.rmtree, logs.path / "deleted", ignore_errors=True)
+
+    def delete() -> None:
+        shutil.rmtree(logs.path / "deleted", ignore_errors=True)
+        clock.advance(1)  # Each time slice is followed by a scan.
+
     logs.loader = logs.new_loader(reload_interval=1e-9, after_slice=delete)
-    # Each time slice is followed by a scan, however long the first scan took.
-    monkeypatch.setattr("tbcore.store.loader._WORK_FACTOR", 0)
+    clock.rules(loader_module)
     # The newest run gets the first time slice.
     os.utime(logs.path / "kept" / "a.tfevents", (1, 1))
     logs.load()
