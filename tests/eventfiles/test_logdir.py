@@ -7,14 +7,15 @@ import random
 import shutil
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from disk import Clock, Disk
 
 import tbcore.eventfiles.local_disk as local_disk
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
-from tbcore.eventfiles.storage import EventFile, Found
+from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage
 from tbcore.text import one_line, readable
 
 
@@ -183,27 +184,11 @@ def test_only_regular_files_count(tmp_path: Path) -> None:
     assert found.problems == []
 
 
-class DeniedScandir:
-    """An `os.scandir` that fails for one directory. Without it, root could list any directory."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, denied: Path) -> None:
-        self.denied = str(denied)
-        self.scandir = os.scandir
-        monkeypatch.setattr(os, "scandir", self)
-
-    def __call__(self, path: str) -> object:
-        if path == self.denied:
-            raise PermissionError(13, "Permission denied", path)
-        return self.scandir(path)
-
-
-def test_only_the_directory_that_cannot_be_listed_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_directory_that_cannot_be_listed_is_left_out(tmp_path: Path, disk: Disk) -> None:
     """It is reported in one line, and its siblings are found."""
     touch(tmp_path / "good" / "a.tfevents")
     touch(tmp_path / "bad\n" / "b.tfevents")
-    DeniedScandir(monkeypatch, tmp_path / "bad\n")
+    disk.refuse(tmp_path / "bad\n")
     found = scan_all(tmp_path)
     assert names(found, tmp_path) == {"good": ["good/a.tfevents"]}
     assert found.problems == [f"cannot list {tmp_path}/bad\\n: Permission denied"]
@@ -348,75 +333,66 @@ def test_the_syntax_of_several_directories(
 # -- repeated scans ----------------------------------------------------------------------------
 
 
-class ScandirRecorder:
-    """Records which directories are listed. It is also the clock of the scans, set by the test."""
+class Scans(Logdir):
+    """Scans of a directory with a clock that the test sets, and the directories that they list."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
-        self.paths: list[str] = []
-        self.scandir = os.scandir
-        monkeypatch.setattr(os, "scandir", self)
-        monkeypatch.setattr(local_disk, "time", self)
+    def __init__(self, specs: Sequence[LogdirSpec], disk: Disk, clock: Clock) -> None:
+        super().__init__(specs)
+        self.disk = disk
+        self.clock = clock
+        clock.rules(local_disk)
 
-    def monotonic(self) -> float:
-        return self.now
-
-    def __call__(self, path: str) -> os._ScandirIterator[str]:
-        self.paths.append(path)
-        return self.scandir(path)
-
-    def listed_by(self, logdir: Logdir) -> list[str]:
+    def listed(self) -> list[str]:
         """The directories that one scan lists, sorted."""
-        self.paths.clear()
-        logdir.scan()
-        return sorted(self.paths)
+        self.disk.listed.clear()
+        self.scan()
+        return sorted(self.disk.listed)
 
     def pass_time(self) -> None:
         """Advances the clock until a directory is stable, and waits for that of the file system."""
-        self.now += 3.0
+        self.clock.advance(3)
         time.sleep(0.03)
 
-    def scan_until_stable(self, logdir: Logdir) -> None:
+    def scan_until_stable(self) -> None:
         """Scans until directories that do not change are not listed any more."""
         for _ in range(3):
-            logdir.scan()
+            self.scan()
             self.pass_time()
-        logdir.scan()
+        self.scan()
+
+
+@pytest.fixture
+def scans(tmp_path: Path, disk: Disk, clock: Clock) -> Scans:
+    """Scans of `tmp_path`."""
+    return Scans([LogdirSpec(None, str(tmp_path))], disk, clock)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
-def test_only_directories_that_changed_are_listed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_directories_that_changed_are_listed_again(tmp_path: Path, scans: Scans) -> None:
     """Growing files do not change their directory."""
     run, other = tmp_path / "run", tmp_path / "other"
     touch(run / "a.tfevents")
     touch(other / "a.tfevents")
-    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    assert (
-        recorder.listed_by(logdir)
-        == recorder.listed_by(logdir)
-        == [f"{tmp_path}", f"{other}", f"{run}"]
-    )
-    recorder.scan_until_stable(logdir)
-    assert recorder.listed_by(logdir) == []
+    assert scans.listed() == scans.listed() == [f"{tmp_path}", f"{other}", f"{run}"]
+    scans.scan_until_stable()
+    assert scans.listed() == []
     touch(run / "a.tfevents", 5)
-    assert recorder.listed_by(logdir) == []
-    assert logdir.scan().runs["run"][0].size == 5
+    assert scans.listed() == []
+    assert scans.scan().runs["run"][0].size == 5
     touch(run / "b.tfevents")
-    assert recorder.listed_by(logdir) == [f"{run}"]
-    assert len(logdir.scan().runs["run"]) == 2
+    assert scans.listed() == [f"{run}"]
+    assert len(scans.scan().runs["run"]) == 2
     # The target of a link may change without changing the directory.
     (other / "link").symlink_to(tmp_path / "nothing yet")
-    recorder.scan_until_stable(logdir)
-    assert recorder.listed_by(logdir) == [f"{other}"]
+    scans.scan_until_stable()
+    assert scans.listed() == [f"{other}"]
     touch(tmp_path / "nothing yet" / "c.tfevents")
-    assert "other/link" in logdir.scan().runs
+    assert "other/link" in scans.scan().runs
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
 def test_known_files_beside_event_files_are_counted_by_each_scan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: Disk, clock: Clock
 ) -> None:
     """Their directories are listed only when they change, and nested log directories count once."""
     profile = tmp_path / "a" / "plugins" / "profile"
@@ -425,61 +401,56 @@ def test_known_files_beside_event_files_are_counted_by_each_scan(
         touch(profile / name)
     touch(tmp_path / "a" / "model.pt")
     touch(tmp_path / "a" / "events.out.tfevents.1.profile-empty")
-    recorder = ScandirRecorder(monkeypatch)
-    logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("b", str(tmp_path / "a"))])
-    recorder.scan_until_stable(logdir)
-    assert recorder.listed_by(logdir) == []
-    [found] = logdir.scan().other_files
+    specs = [LogdirSpec(None, str(tmp_path)), LogdirSpec("b", str(tmp_path / "a"))]
+    scans = Scans(specs, disk, clock)
+    scans.scan_until_stable()
+    assert scans.listed() == []
+    [found] = scans.scan().other_files
     assert found[:3] == ("profile", 3, str(example))
     dump = touch(tmp_path / "tfdbg_events.1.host.metadata")
-    debugger, found = logdir.scan().other_files
+    debugger, found = scans.scan().other_files
     assert debugger[:3] == ("debugger", 1, str(dump))
     shutil.rmtree(profile)
-    assert [files.kind for files in logdir.scan().other_files] == ["debugger"]
+    assert [files.kind for files in scans.scan().other_files] == ["debugger"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
 def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, scans: Scans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is recognized within a minute after a missed change. Mounted buckets behave like this."""
     touch(tmp_path / "run" / "a.tfevents")
     real = local_disk._stamp
     monkeypatch.setattr(local_disk, "_stamp", lambda path: (*real(path)[:2], 0, 0))
-    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    recorder.scan_until_stable(logdir)
+    scans.scan_until_stable()
     touch(tmp_path / "run" / "b.tfevents")
-    assert len(logdir.scan().runs["run"]) == 1
-    recorder.now += 60
+    assert len(scans.scan().runs["run"]) == 1
+    scans.clock.advance(60)
     for count in (2, 3):
-        assert len(logdir.scan().runs["run"]) == count
-        recorder.scan_until_stable(logdir)
+        assert len(scans.scan().runs["run"]) == count
+        scans.scan_until_stable()
         touch(tmp_path / "run" / f"{count}.tfevents")
-    assert recorder.listed_by(logdir) == [str(tmp_path), str(tmp_path / "run")]
+    assert scans.listed() == [str(tmp_path), str(tmp_path / "run")]
 
 
-def test_a_directory_that_changed_recently_is_listed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_that_changed_recently_is_listed_again(tmp_path: Path, scans: Scans) -> None:
     """Two changes within one tick of the clock have the same mtime."""
     touch(tmp_path / "a.tfevents")
-    recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    monkeypatch.setattr(local_disk, "_STABLE_SECONDS", 3600.0)
-    recorder.scan_until_stable(logdir)
-    assert recorder.listed_by(logdir) == [str(tmp_path)]
+    for _ in range(5):
+        assert scans.listed() == [str(tmp_path)]
 
 
 def test_a_repeated_scan_has_the_same_result_as_a_first_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: Disk, clock: Clock
 ) -> None:
     """After any changes, and if one of the directories contains another one."""
-    recorder, rng = ScandirRecorder(monkeypatch), random.Random(1)
+    rng = random.Random(1)
     root, spare = tmp_path / "logs", tmp_path / "spare"
     for number in range(6):
         touch(root / f"d{number % 3}" / f"e{number}" / f"{number}.tfevents")
     spare.mkdir()
     specs = [LogdirSpec(None, str(root)), LogdirSpec("other", str(root / "d1"))]
-    logdir = Logdir(specs)
+    scans = Scans(specs, disk, clock)
     num_listed = num_directories = 0
     for number in range(60):
         directories = [Path(path) for path, *_ in os.walk(root)]
@@ -504,37 +475,40 @@ def test_a_repeated_scan_has_the_same_result_as_a_first_one(
             case 8 if file is not None:
                 touch(spare / "one", number).rename(file)
         for _ in range(2):
-            recorder.paths.clear()
-            found = logdir.scan()
-            num_listed += len(recorder.paths)
+            disk.listed.clear()
+            found = scans.scan()
+            num_listed += len(disk.listed)
             first = scan(specs)
             num_directories += first.num_directories
             assert list(found.runs.items()) == list(first.runs.items())
             assert found.num_directories == first.num_directories
             assert found.num_files == first.num_files
             assert sorted(found.problems) == sorted(first.problems)
-        recorder.pass_time()
+        scans.pass_time()
     assert 0 < num_listed < num_directories
 
 
 def test_an_error_of_one_storage_leaves_the_other_directories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, mount: Callable[[str, Storage], None]
 ) -> None:
     """Extensions bring storages, and may have bugs."""
 
-    class Broken(local_disk.LocalRoot):
+    class BrokenRoot(local_disk.LocalRoot):
         def scan(self) -> Found:
             raise RuntimeError("a\nbug")
 
-    touch(tmp_path / "b" / "a.tfevents")
-    logdir = Logdir([LogdirSpec("a", str(tmp_path)), LogdirSpec("b", str(tmp_path))])
-    monkeypatch.setattr(logdir._roots[0], "__class__", Broken)
+    class Broken(local_disk.LocalDisk):
+        def root(self, address: str, pacing: Pacing) -> BrokenRoot:
+            return BrokenRoot(address, pacing)
 
-    found = logdir.scan()
+    touch(tmp_path / "b" / "a.tfevents")
+    mount("broken", Broken())
+
+    found = scan([LogdirSpec("a", "broken://a"), LogdirSpec("b", str(tmp_path))])
 
     assert list(found.runs) == ["b/b"]
-    assert found.problems == [f"cannot list {tmp_path}: RuntimeError: a bug"]
-    assert found.unlisted == [str(tmp_path)]
+    assert found.problems == ["cannot list broken://a: RuntimeError: a bug"]
+    assert found.unlisted == ["broken://a"]
 
 
 # -- many files --------------------------------------------------------------------------------

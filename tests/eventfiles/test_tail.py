@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from calls import Watch
 from common_fixtures import descriptors
 from tables import rows_of
 
@@ -287,24 +288,16 @@ def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:
         steps_of(new_reader(tmp_path / "missing"))
 
 
-def test_a_small_file_is_read_with_few_system_calls(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_file_is_read_with_few_system_calls(path: Path, calls_of: Watch) -> None:
     """Loading thousands of small files takes much of its time in these calls."""
     path.write_bytes(record(1) + record(2))
-    file, buffer, calls = new_reader(path), bytearray(1000), list[str]()
-
-    def count(name: str) -> None:
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *arguments: (calls.append(name), real(*arguments))[1])
-
-    for name in ("open", "fstat", "pread", "preadv", "close"):
-        count(name)
+    file, buffer = new_reader(path), bytearray(1000)
+    calls = calls_of(os.open, os.fstat, os.pread, os.preadv, os.close)
     whole = file.read_whole(buffer, 0, len(buffer))
-    monkeypatch.undo()
+    names = [call.name for call in calls]
     assert whole is not None
     assert whole.opened == EventFile.of(str(path), path.stat())
-    assert calls == ["open", "fstat", "preadv", "fstat", "close"]
+    assert names == ["open", "fstat", "preadv", "fstat", "close"]
 
 
 def test_no_descriptor_is_kept(path: Path) -> None:

@@ -47,16 +47,14 @@ class Both:
         )
         plugins["scalars"] = ScalarsPlugin(context)
         apps = HParamsPlugin(context).get_plugin_apps()
-        self._theirs = {route: Client(app) for route, app in apps.items()}
-        self._ours = make_client(
-            logdir, plugins=[tbcore_hparams], samples_per_plugin={"hparams": 0}
-        )
+        self.theirs = {route: Client(app) for route, app in apps.items()}
+        self.ours = make_client(logdir, plugins=[tbcore_hparams], samples_per_plugin={"hparams": 0})
 
     def ask(self, route: str, question: Any, query: str = "") -> tuple[Any, Any]:
         """Both responses, theirs first; a text that is not JSON is returned unchanged."""
         path = f"data/plugin/hparams/{route}?request={quote(json.dumps(question))}{query}"
-        theirs = self._theirs[f"/{route}"].get(f"/?{path.partition('?')[2]}")
-        ours = self._ours.get(path)
+        theirs = self.theirs[f"/{route}"].get(f"/?{path.partition('?')[2]}")
+        ours = self.ours.get(path)
         assert (theirs.status_code, ours.status_code) == (200, 200), ours.text
         texts = theirs.get_data(as_text=True), ours.text
         if theirs.mimetype != "application/json":

@@ -77,12 +77,12 @@ class Theirs:
         multiplexer.Reload()
         provider = data_provider.MultiplexerDataProvider(multiplexer, str(logdir))
         context = TBContext(data_provider=provider, sampling_hints={"mesh": 1000})
-        self._apps = MeshPlugin(context).get_plugin_apps()
+        self.apps = MeshPlugin(context).get_plugin_apps()
 
     def get(self, route: str, **query: Any) -> bytes:
         from werkzeug.test import Client
 
-        response = Client(self._apps[route]).get(route, query_string=query)
+        response = Client(self.apps[route]).get(route, query_string=query)
         assert response.status_code == 200
         return response.data
 

@@ -72,18 +72,18 @@ class Connection:
             self.socket.connect(port)
         else:
             self.socket = socket.create_connection((host, port), timeout=RESPONSE_TIMEOUT_SECONDS)
-        self._read = self.socket.makefile("rb")
+        self.incoming = self.socket.makefile("rb")
 
     def send(self, request: bytes, *, no_body: bool = False) -> HttpResponse:
         """Sends bytes and reads one complete response; `no_body` for responses to HEAD."""
         started = time.monotonic()
         self.socket.sendall(request)
-        status_line = self._read.readline()
+        status_line = self.incoming.readline()
         if not status_line:
             raise ConnectionError("the server closed the connection without a response")
         status = int(status_line.split()[1])
         headers: dict[str, str] = {}
-        while line := self._read.readline().strip():
+        while line := self.incoming.readline().strip():
             name, _, value = line.decode("latin-1").partition(":")
             name, value = name.lower(), value.strip()
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
@@ -91,19 +91,19 @@ class Connection:
         if no_body or status in (204, 304):
             pass
         elif headers.get("transfer-encoding") == "chunked":
-            while size := int(self._read.readline(), 16):
-                body += self._read.read(size)
-                self._read.readline()
-            self._read.readline()
+            while size := int(self.incoming.readline(), 16):
+                body += self.incoming.read(size)
+                self.incoming.readline()
+            self.incoming.readline()
         else:
-            body = self._read.read(int(headers["content-length"]))
+            body = self.incoming.read(int(headers["content-length"]))
         seconds = time.monotonic() - started
         if body and headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         return HttpResponse(status, headers, body, seconds)
 
     def close(self) -> None:
-        self._read.close()
+        self.incoming.close()
         self.socket.close()
 
 
@@ -121,9 +121,9 @@ class Server:
         descriptors: int | None = None,
     ) -> None:
         """Starts the server; `descriptors` limits its open files, None keeps the usual limit."""
-        self.log, self._out = folder / "stderr.txt", folder / "stdout.txt"
-        self._kept: Connection | None = None
-        with self._out.open("wb") as stdout, self.log.open("wb") as stderr:
+        self.log, self.out = folder / "stderr.txt", folder / "stdout.txt"
+        self.kept: Connection | None = None
+        with self.out.open("wb") as stdout, self.log.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tbcore", "serve", *arguments],
                 stdout=stdout, stderr=stderr, cwd=folder, env=environment,
@@ -132,8 +132,8 @@ class Server:
 
     def wait_until_started(self) -> Server:
         """Waits until the server has printed its address."""
-        self.wait(lambda: re.search(r"^tbcore \S+ at (http|unix)", self._out.read_text(), re.M))
-        found = re.search(r" at (http://\S+|unix:\S+)", self._out.read_text())
+        self.wait(lambda: re.search(r"^tbcore \S+ at (http|unix)", self.out.read_text(), re.M))
+        found = re.search(r" at (http://\S+|unix:\S+)", self.out.read_text())
         assert found
         self.address = found[1]
         """The printed address."""
@@ -191,13 +191,13 @@ class Server:
         """Sends a GET request on a connection that stays open."""
         address = f"{path}?{urllib.parse.urlencode(query)}" if query else path
         request = f"GET {address} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1")
-        if self._kept is not None:
+        if self.kept is not None:
             try:
-                return self._kept.send(request)
+                return self.kept.send(request)
             except ConnectionError:  # closed because it was idle
-                self._kept.close()
-        self._kept = self.connect()
-        return self._kept.send(request)
+                self.kept.close()
+        self.kept = self.connect()
+        return self.kept.send(request)
 
     def scalars(self, run: str, tag: str) -> list[list[Any]]:
         """Rows of wall time, step and value; empty if there is no such run or tag."""
@@ -237,8 +237,8 @@ class Server:
         return len(os.listdir(self.proc("fd")))
 
     def end(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
+        if self.kept is not None:
+            self.kept.close()
         self.process.terminate()
         try:
             self.process.wait(10)

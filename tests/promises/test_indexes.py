@@ -57,7 +57,7 @@ class Place:
             )  # fmt: skip
         # A file of the outside has the very bytes: without a check it would be shown.
         shutil.copytree(self.logdir, self.outside)
-        self._targets = {
+        self.targets = {
             "local": f"{self.outside}/local/NAME",
             "upwards": f"{self.logdir}/../outside/upwards/NAME",
             "linked": f"{self.logdir}/link/linked/NAME",
@@ -92,7 +92,7 @@ class Place:
         `targets` are the path of each run's file: by default those outside.
         """
         (self.logdir / "link").symlink_to(self.outside)
-        targets = targets or self._targets
+        targets = targets or self.targets
         (path,) = (self.index / "runs").glob("*.parquet")
         rows = pq.read_table(path)
         changed = rows.to_pylist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from commands import piped
+from disk import Clock, Disk
 from same_answers import update
 
 import tbcore
@@ -207,12 +207,13 @@ def test_a_lost_file_of_an_index_is_said(logs_and_index: tuple[Path, Path], tabl
 def test_a_lost_file_of_a_delta_log_is_said(
     logs_and_index: tuple[Path, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
     table: str,
     has_checkpoint: bool,
 ) -> None:
     """Also that of the last commit, without which a table is what it was before."""
-    monkeypatch.setattr(reader, "_COMMIT_SECONDS", 0.0)
+    clock.rules(reader)
+    clock.sleep = lambda _: clock.advance(60)  # No commit takes as long.
     index = tmp_path / "index"
     shutil.copytree(logs_and_index[1], index)
     if has_checkpoint:
@@ -314,18 +315,10 @@ def test_a_value_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "media").rglob("*.png")] == ["0.png"]
 
 
-def test_a_directory_that_cannot_be_listed_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_that_cannot_be_listed_is_said(tmp_path: Path, disk: Disk) -> None:
     write_logs(tmp_path)
-    scandir, unlisted = os.scandir, tmp_path / "b1"
-
-    def refused(path: Any = ".") -> Any:
-        if str(path) == str(unlisted):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refused)
+    unlisted = tmp_path / "b1"
+    disk.refuse(unlisted)
     for name, ask in ASKS.items():
         found = ask(tmp_path)
         expected = f"cannot list {unlisted}: Permission denied"

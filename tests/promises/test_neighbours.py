@@ -115,18 +115,18 @@ class Memory:
     """The memory of a server, in bytes, compared with that before."""
 
     def __init__(self, server: Any) -> None:
-        self._server = server
+        self.server = server
         server.proc("clear_refs").write_text("5")  # The maximum is that from now on.
-        self._before = self.now()
+        self.before = self.now()
 
     def now(self) -> int:
-        return int(self._server.status_figure("VmRSS")) * 1024
+        return int(self.server.status_figure("VmRSS")) * 1024
 
     def added(self) -> int:
-        return self.now() - self._before
+        return self.now() - self.before
 
     def most_added(self) -> int:
-        return int(self._server.status_figure("VmHWM")) * 1024 - self._before
+        return int(self.server.status_figure("VmHWM")) * 1024 - self.before
 
 
 @pytest.mark.parametrize(

@@ -62,18 +62,18 @@ class Cost:
     """What a server needs from now on."""
 
     def __init__(self, server: Any) -> None:
-        self._server = server
+        self.server = server
         server.proc("clear_refs").write_text("5")
-        self._memory, self._cpu = server.status_figure("VmHWM"), server.cpu_seconds()
+        self.memory, self.cpu = server.status_figure("VmHWM"), server.cpu_seconds()
 
     @property
     def megabytes(self) -> float:
         """Growth of the peak of its memory."""
-        return float(self._server.status_figure("VmHWM") - self._memory) * 1024 / 1e6
+        return float(self.server.status_figure("VmHWM") - self.memory) * 1024 / 1e6
 
     @property
     def cpu_seconds(self) -> float:
-        return float(self._server.cpu_seconds() - self._cpu)
+        return float(self.server.cpu_seconds() - self.cpu)
 
 
 @pytest.mark.slow

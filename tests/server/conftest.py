@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from common_fixtures import patient_tuning
+from installed_plugins import distributions
+from running_servers import environment, home, install, start
 
 from tbcore import PluginInfo, hookimpl
 from tbcore.plugins.config import Config
@@ -17,6 +19,17 @@ from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.types import Plugins
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
+
+__all__ = [
+    "distributions",
+    "environment",
+    "home",
+    "install",
+    "make_client",
+    "make_plugin",
+    "start",
+    "tuning",
+]
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

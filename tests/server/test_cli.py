@@ -12,26 +12,39 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from disk import Disk
 
 from tbcore import __version__
 from tbcore.cli import main
 from tbcore.cli.serve import IGNORED_OPTIONS, UNSUPPORTED_OPTIONS, serve_command
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles import logdir
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.config import Config
 from tbcore.server import serve as serve_module
 from tbcore.server.serve import ServeOptions
 
 
-class Served:
+class Served(NamedTuple):
     """The arguments with which the server would have been started."""
 
     config: Config
     options: ServeOptions
+
+
+class Starts(list[Served]):
+    """The servers that would have been started."""
+
+    error: Exception | None = None
+    """What a start raises."""
+
+    def serve(self, config: Config, options: ServeOptions) -> int:
+        if self.error is not None:
+            raise self.error
+        self.append(Served(config, options))
+        return 17
 
 
 def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,29 +54,41 @@ def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Served]:
+def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
+    """Runs command lines only until the server would start."""
+    found = Starts()
+    monkeypatch.setattr(serve_module, "serve", found.serve)
+    return found
+
+
+@pytest.fixture
+def served(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, starts: Starts
+) -> Callable[..., Served]:
     """`served("serve", "runs")` runs the command line until the server would start."""
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> Served:
-        seen = Served()
-
-        def record(config: Config, options: ServeOptions) -> int:
-            seen.config, seen.options = config, options
-            return 17
-
-        monkeypatch.setattr(serve_module, "serve", record)
         assert main(arguments) == 17
-        return seen
+        return starts[-1]
 
     return run
 
 
 @pytest.fixture
+def started_as(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`started_as("tensorboard")`: the name under which the program was started."""
+    return lambda name: monkeypatch.setattr(sys, "argv", [name])
+
+
+@pytest.fixture
 def refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    starts: Starts,
 ) -> Callable[..., str]:
     """`refused("serve", "--port", "x")` is the line of an error with exit status 2."""
     (tmp_path / "runs").mkdir()
@@ -72,8 +97,7 @@ def refused(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr(serve_module, "serve", lambda *_: pytest.fail("it was served"))
-        assert main(arguments) == 2
+        assert (main(arguments), starts) == (2, [])
         output = capsys.readouterr()
         assert output.out == ""
         [line] = output.err.splitlines()
@@ -564,14 +588,16 @@ def test_a_given_directory_is_not_searched_for(
     assert capsys.readouterr().err.startswith("tbcore: no log directory given; try `tbcore runs/`")
 
 
-def test_the_search_for_a_directory_is_short(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_a_directory_is_short(served: Any, disk: Disk) -> None:
     """Of a large directory without event files, only a part is searched."""
-    monkeypatch.setattr(logdir, "_MAX_DIRECTORIES_SEARCHED", 3)
-    for folder in ("runs/a/b/c", "logs/a/b"):
-        Path(folder).mkdir(parents=True)
-        Path(folder, "events.out.tfevents.1").touch()
+    for number in range(1100):
+        Path(f"runs/{number}").mkdir()
+    Path("logs/a/b").mkdir(parents=True)
+    Path("logs/a/b/events.out.tfevents.1").touch()
 
     assert served().config.logdir == "logs"
+    num_listed = len([path for path in disk.listed if path.startswith("runs")])
+    assert 500 < num_listed <= 1001
 
 
 @pytest.mark.parametrize(
@@ -586,13 +612,13 @@ def test_the_search_for_a_directory_is_short(served: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", ["/usr/local/bin/tensorboard", "TensorBoard.exe"])
 def test_under_the_name_of_tensorboard_all_arguments_are_those_of_serve(
     served: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    started_as: Callable[[str], None],
     name: str,
     arguments: tuple[str, ...],
     expected: str,
 ) -> None:
     """There are no other commands, and the rules for access are the same."""
-    monkeypatch.setattr(sys, "argv", [name])
+    started_as(name)
     Path("runs/events.out.tfevents.1").touch()
 
     seen = served(*arguments)
@@ -602,14 +628,14 @@ def test_under_the_name_of_tensorboard_all_arguments_are_those_of_serve(
 
 
 def test_messages_have_the_name_under_which_the_program_was_started(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    started_as: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A name that only contains that of TensorBoard is not enough."""
     for name, expected in (("tensorboard", "tensorboard"), ("my-tensorboard", "tbcore")):
-        monkeypatch.setattr(sys, "argv", [name])
+        started_as(name)
         assert main(["serve", "--prot=1"]) == 2
         assert capsys.readouterr().err.startswith(f"{expected}: no such option '--prot'; ")
-    monkeypatch.setattr(sys, "argv", ["tensorboard"])
+    started_as("tensorboard")
     assert main(["--help"]) == 0
     assert capsys.readouterr().out.startswith("Usage: tensorboard serve [OPTIONS] [LOGDIR]\n")
     assert main(["--version"]) == 0
@@ -643,10 +669,9 @@ def test_a_parent_that_is_another_process_by_now(
     served: Any, monkeypatch: pytest.MonkeyPatch, sessions: dict[int, int], has_parent: bool
 ) -> None:
     """Only the process that started this one has its session, or this one has its own."""
-    monkeypatch.setattr(os, "getpid", lambda: 99)
-    monkeypatch.setattr(os, "getppid", lambda: 7)
-    monkeypatch.setattr(os, "getsid", sessions.__getitem__)
-
+    system = {"getpid": lambda: 99, "getppid": lambda: 7, "getsid": sessions.__getitem__}
+    for name, function in system.items():
+        monkeypatch.setattr(os, name, function)
     found = served("runs", "--exit_with_parent").options.exit_with_parent
 
     assert found == (7 if has_parent else -1)
@@ -672,14 +697,10 @@ def test_several_directories_in_the_wrong_option(
 
 
 def test_errors_at_the_start_are_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    starts: Starts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exit status is 1, not 2 as for wrong usage."""
-
-    def fail(*arguments: Any) -> int:
-        raise TbcoreError("port 1 is in use\nby another program")
-
-    monkeypatch.setattr(serve_module, "serve", fail)
+    starts.error = TbcoreError("port 1 is in use\nby another program")
 
     assert main(["serve", "somewhere"]) == 1
     assert capsys.readouterr().err == "tbcore: port 1 is in use by another program\n"

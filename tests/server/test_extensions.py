@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import NamedTuple
 
 import forks
 import pytest
+from calls import Watch
 
 import tbcore
 from tbcore import __version__, extensions
@@ -70,6 +73,32 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path / "site")
 
 
+def forget_extensions() -> None:
+    """Makes this process look for extensions again, as another process does."""
+    addresses._storages.clear()
+    tbcore._opener.cache_clear()
+    with contextlib.suppress(ImportError):
+        from tbcore_logs import reading
+
+        reading._index_extension.cache_clear()
+
+
+@pytest.fixture
+def uninstalled(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """`uninstalled("tbcore.index")`: nothing that is installed has entry points of these groups."""
+    declared = extensions.declared
+
+    def remove(*groups: str) -> None:
+        def without(group: str, **options: bool) -> list[EntryPoint]:
+            return [] if group in groups else declared(group, **options)
+
+        monkeypatch.setattr(extensions, "declared", without)
+        forget_extensions()
+
+    yield remove
+    forget_extensions()
+
+
 def test_a_command_of_another_distribution_runs_and_is_listed(site: Site) -> None:
     """The overview has the first line of its module's docstring."""
     site.install("counting", {"count-runs": "tbcore_found:command"})
@@ -83,18 +112,16 @@ def test_a_command_of_another_distribution_runs_and_is_listed(site: Site) -> Non
 
 @pytest.mark.parametrize("argument", ["count", "count --help", "help count", "--help", "nothing"])
 def test_commands_are_searched_for_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch, argument: str
+    site: Site, monkeypatch: pytest.MonkeyPatch, argument: str, calls_of: Watch
 ) -> None:
     """A search reads the metadata of all installed distributions."""
     site.install("counting", {"count": "tbcore_found:command"})
     monkeypatch.syspath_prepend(site.folder)
-    searched: list[str] = []
-    declared = extensions.declared
-    monkeypatch.setattr(extensions, "declared", lambda g: searched.append(g) or declared(g))
+    searches = calls_of(extensions.declared)
 
     main(argument.split())
 
-    assert searched == [extensions.COMMANDS]
+    assert [call.arguments["group"] for call in searches] == [extensions.COMMANDS]
     sys.modules.pop("tbcore_found", None)
 
 
@@ -151,24 +178,23 @@ def test_an_entry_point_that_is_not_a_command_is_one_line(site: Site) -> None:
     [(extensions.COMMANDS, "the command 'count'"), (extensions.STORAGE, "count://")],
 )
 def test_an_import_that_hangs_is_reported(
-    group: str, what: str, site: Site, monkeypatch: pytest.MonkeyPatch
+    group: str,
+    what: str,
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The import waits for the warning here, at most for a minute."""
     site.install("slow", {"count": "tbcore_found:command"}, group=group, source=(
-        "import sys\ncommand = sys.tbcore_reported.wait(60)\n"
+        "import sys\ncommand = sys.modules['tbcore_reported'].wait(60)\n"
     ))  # fmt: skip
     monkeypatch.syspath_prepend(site.folder)
     monkeypatch.setattr(extensions, "_SLOW_IMPORT_SECONDS", 0.0)
-    reported, lines = threading.Event(), []
-    monkeypatch.setattr(sys, "tbcore_reported", reported, raising=False)
-
-    def warning(form: str, line: str) -> None:
-        lines.append(form % line)
-        reported.set()
-
-    monkeypatch.setattr(extensions.logger, "warning", warning)
+    reported = threading.Event()
+    monkeypatch.setitem(sys.modules, "tbcore_reported", reported)  # type: ignore[arg-type]
+    caplog.handler.addFilter(lambda record: reported.set() or True)
     assert extensions.loaded(group, "count") is True
-    assert lines == [f"importing slow 1.0 for {what} takes long"]
+    assert caplog.messages == [f"importing slow 1.0 for {what} takes long"]
     del sys.modules["tbcore_found"]
 
 
@@ -259,9 +285,9 @@ def test_another_version_of_the_core_is_one_line(site: Site, requires: str, fits
     assert done.stderr == ("" if fits else line)
 
 
-def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_says_what_to_install(uninstalled: Callable[..., None]) -> None:
     """The hint names the distribution of tbcore that has it."""
-    monkeypatch.setattr(extensions, "declared", lambda group, **_: [])
+    uninstalled(*{group for group, _ in extensions.INSTALL})
     for (group, name), distribution in extensions.INSTALL.items():
         with pytest.raises(extensions.OptionError) as info:
             extensions.loaded(group, name)
@@ -275,10 +301,9 @@ def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
             extensions.loaded(extensions.COMMANDS, name)
 
 
-def test_open_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_says_what_to_install(uninstalled: Callable[..., None]) -> None:
     """`tbcore.open` is an attribute also where no distribution has it."""
-    monkeypatch.setattr(extensions, "declared", lambda group, **_: [])
-    tbcore._opener.cache_clear()
+    uninstalled(extensions.OPEN)
 
     with pytest.raises(extensions.OptionError) as info:
         tbcore.open("runs")
@@ -402,16 +427,13 @@ def test_of_two_storages_for_a_scheme_that_of_tbcore_is_used(site: Site) -> None
     ],
 )
 def test_without_a_storage_one_line_says_what_to_install(
-    scheme: str, install: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    scheme: str,
+    install: str,
+    uninstalled: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In commands and in Python. A file that an index names cannot be read, for the same reason."""
-    monkeypatch.setattr(addresses, "_storages", {})
-    declared = extensions.declared
-    monkeypatch.setattr(
-        extensions,
-        "declared",
-        lambda group, **options: [] if group == extensions.STORAGE else declared(group, **options),
-    )
+    uninstalled(extensions.STORAGE)
     line = f"{scheme}:// needs another package: pip install {install}"
     if not install:
         line = f"{scheme}:// is not known; another package may have it: pip install tbcore-remote"
@@ -528,40 +550,26 @@ def test_a_class_is_not_a_storage(site: Site) -> None:
     assert site.run("serve", "--logdir", "mine://x").stderr == line
 
 
-def test_a_storage_that_cannot_be_loaded_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storage_that_cannot_be_loaded_is_tried_once(
+    uninstalled: Callable[..., None], calls_of: Watch
+) -> None:
     """A scan asks for the storage of each file."""
-    monkeypatch.setattr(addresses, "_storages", {})
-    tried = []
-
-    def loaded(*names: str) -> object:
-        tried.append(names)
-        raise extensions.OptionError("is missing")
-
-    monkeypatch.setattr(addresses, "loaded", loaded)
+    uninstalled(extensions.STORAGE)
+    tried = calls_of(extensions.loaded)
 
     for _ in range(3):
-        with pytest.raises(OSError, match="is missing"):
+        with pytest.raises(OSError, match="another package may have it"):
             addresses.open_event_file(EventFile("mine://x/y"))
 
-    assert tried == [(extensions.STORAGE, "mine", "*")]
+    assert [call.arguments["names"] for call in tried] == [("mine", "*")]
 
 
 def test_an_index_without_its_extension_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, uninstalled: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An index is not taken for a directory without logs."""
     (tmp_path / "runs" / "_delta_log").mkdir(parents=True)
-    declared = extensions.declared
-    monkeypatch.setattr(
-        extensions, "declared",
-        lambda group, **options: [] if group == extensions.INDEX else declared(group, **options),
-    )  # fmt: skip
-    from tbcore_logs import reading
-
-    reading._index_extension.cache_clear()
-    try:
-        assert main(["ls", str(tmp_path)]) == 2
-    finally:
-        reading._index_extension.cache_clear()
+    uninstalled(extensions.INDEX)
+    assert main(["ls", str(tmp_path)]) == 2
     line = "tbcore: an index needs another package: pip install tbcore-index\n"
     assert capsys.readouterr() == ("", line)

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -652,17 +653,29 @@ def test_threads_without_a_job_end() -> None:
         until(lambda: threads.num_threads == 0)
 
 
-def test_requests_get_503_when_the_system_has_no_more_threads(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a thread, requests are a 503 at once. They succeed when threads can be started."""
+@pytest.fixture
+def no_thread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """`with no_thread():` the system starts no thread for a pool."""
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
-        if thread.name.startswith(("plugin-", "tbcore")):
+        if thread.name.startswith(("plugin-", "tbcore", "few-")):
             raise RuntimeError("can't start new thread")
         start(thread)
 
+    @contextmanager
+    def refusing() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            yield
+
+    return refusing
+
+
+def test_requests_get_503_when_the_system_has_no_more_threads(
+    make_plugin: Make, make_client: Make, no_thread: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Without a thread, requests are a 503 at once. They succeed when threads can be started."""
     tag_types = {"images": lambda run: True}
     plugin = make_plugin(
         routes=lambda: [Route("/x", hello)],
@@ -670,35 +683,31 @@ def test_requests_get_503_when_the_system_has_no_more_threads(
         legacy_api=lambda: LegacyApi(tag_types=tag_types),
     )
     client = make_client({"made": plugin})
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with no_thread():
+        for _ in range(20):
+            refused = client.get("data/plugin/made/x")
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+            assert refused.text == "no thread for plugin-made: can't start new thread"
+        assert client.get("data/plugins_listing").status_code == 503
+        assert client.get("legacy/data/runs").status_code == 503
+        page = client.get("")
+        expected = (503, "no thread for tbcore: can't start new thread")
+        assert (page.status_code, page.text) == expected
 
-    for _ in range(20):
-        refused = client.get("data/plugin/made/x")
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
-        assert refused.text == "no thread for plugin-made: can't start new thread"
-    assert client.get("data/plugins_listing").status_code == 503
-    assert client.get("legacy/data/runs").status_code == 503
-    page = client.get("")
-    assert (page.status_code, page.text) == (503, "no thread for tbcore: can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", start)
     assert client.get("data/plugin/made/x").text == "hello"
     assert client.get("data/plugins_listing").json() == {"made": True}
     assert client.get("").status_code == 200
 
 
-def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_wait_if_no_further_thread_can_be_started(
+    no_thread: Callable[[], AbstractContextManager[None]],
+) -> None:
     """If the system refuses a second thread, jobs wait for the first one."""
     pool = ThreadPool("few")
     release, running = threading.Event(), threading.Event()
     first = pool.submit(lambda: (running.set(), release.wait(WAIT_SECONDS)))
     assert running.wait(WAIT_SECONDS)
-
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
+    with no_thread():
         second = pool.submit(lambda: threading.current_thread().name)
     release.set()
 

@@ -18,10 +18,8 @@ from common_fixtures import until
 from tbcore import PluginInfo, hookimpl
 from tbcore.engine import Server, load_plugins
 from tbcore.errors import OptionError, TbcoreError
-from tbcore.eventfiles import addresses
 from tbcore.eventfiles.local_disk import LocalDisk, LocalRoot
 from tbcore.eventfiles.storage import Pacing
-from tbcore.server.http_server import HttpServer
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
@@ -100,7 +98,7 @@ def test_folders_of_plugins_stay_where_they_were(
     assert server.config.plugins_dirs == (str(tmp_path / "mine"),)
 
 
-def test_an_address_is_checked_and_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_checked_and_no_password_is_shown(mount: Callable[..., None]) -> None:
     """Its storage gets it as it gets that of a command."""
     scanned = []
 
@@ -112,7 +110,7 @@ def test_an_address_is_checked_and_no_password_is_shown(monkeypatch: pytest.Monk
             scanned.append(address)
             return super().root(address, pacing)
 
-    monkeypatch.setattr(addresses, "_loaded", lambda scheme: Bucket())
+    mount("ftp", Bucket())
 
     server = Server("FTP://me:secret@host/x/")
 
@@ -192,25 +190,27 @@ async def fail_later(*args: object, **options: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "break_start",
+    ("part", "fault"),
     [
-        lambda server, patch: patch.setattr(server, "_wrap", fail),
-        lambda server, patch: patch.setattr("tbcore.server.in_thread.create_app", fail),
-        lambda server, patch: patch.setattr(HttpServer, "startup", fail_later),
-        lambda server, patch: patch.setattr(server._loader, "start", fail),
+        ("in_thread.create_app", fail),
+        ("wrap", fail),
+        ("http_server.HttpServer.startup", fail_later),
+        ("in_thread.Loader.start", fail),
     ],
-    ids=["wrap", "app", "startup", "loader"],
 )
 def test_a_start_that_fails_raises_its_error_and_leaves_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    break_start: Callable[[Server, pytest.MonkeyPatch], None],
+    part: str,
+    fault: Callable[..., Any],
 ) -> None:
     """The port is free again, and no thread is left."""
     threads = set(threading.enumerate())
-    server = Server(tmp_path, plugins=(), reload_interval=0.1)
+    wrap = fault if part == "wrap" else None
+    server = Server(tmp_path, plugins=(), reload_interval=0.1, wrap=wrap)
     with monkeypatch.context() as patch:
-        break_start(server, patch)
+        if not wrap:
+            patch.setattr(f"tbcore.server.{part}", fault)
         with pytest.raises(RuntimeError, match="no luck"):
             server.start()
 

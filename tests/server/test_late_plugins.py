@@ -29,8 +29,8 @@ class Slow:
     """A plugin with a hook that waits until `go` is called, as an import may do."""
 
     def __init__(self, waits_in: str, **hooks: Any) -> None:
-        self._gone = threading.Event()
-        self.go = self._gone.set
+        self.gone = threading.Event()
+        self.go = self.gone.set
         self.num_calls = 0
         info = PluginInfo(title="Slow", module=None, options=[Option("a", default=1, help="A.")])
         returned = {"plugin_info": info, "routes": NAMES, **hooks}
@@ -39,7 +39,7 @@ class Slow:
             def call() -> Any:
                 self.num_calls += name == waits_in
                 if name == waits_in:
-                    self._gone.wait()
+                    self.gone.wait()
                 if isinstance(returned[name], BaseException):
                     raise returned[name]
                 return returned[name]

@@ -6,6 +6,7 @@ import errno
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,18 +50,35 @@ def test_the_server_listens_on_all_addresses(
     socket.create_connection(("127.0.0.1", listening.port)).close()
 
 
-def test_the_server_listens_without_ipv6(
-    opened: list[Listening], monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Machine:
+    """A machine that may lack IPv4 or IPv6."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lacks = ""
+        """A character of the addresses that the machine does not have."""
+        self.asked: list[str] = []
+        """The addresses at which something was to listen."""
+        create_server = socket.create_server
+
+        def create(address: tuple[str, int], **options: Any) -> socket.socket:
+            self.asked.append(address[0])
+            if self.lacks and self.lacks in address[0]:
+                raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+            if ":" in address[0]:  # The machine of this test may lack IPv6.
+                return create_server(("127.0.0.1", address[1]))
+            return create_server(address, **options)
+
+        monkeypatch.setattr(socket, "create_server", create)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_the_server_listens_without_ipv6(opened: list[Listening], machine: Machine) -> None:
     """Without IPv6, the server listens on IPv4 alone."""
-    create_server = socket.create_server
-
-    def without_ipv6(address: tuple[str, int], **options: object) -> socket.socket:
-        if ":" in address[0]:
-            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-        return create_server(address, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    machine.lacks = ":"
     opened.append(listen(None, 0, bind_all=True))
     opened.append(listen(None, 0, bind_all=False))
 
@@ -69,22 +87,13 @@ def test_the_server_listens_without_ipv6(
 
 
 def test_the_server_listens_without_ipv4(
-    opened: list[Listening], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    opened: list[Listening], machine: Machine, tmp_path: Path
 ) -> None:
     """`localhost` is the loopback that there is, also for a server in a thread. Without any, a line
     says so."""
-    create_server = socket.create_server
-    asked: list[str] = []
-
-    def with_ipv6_only(address: tuple[str, int], **options: object) -> socket.socket:
-        asked.append(address[0])
-        if asked[-1] != "::1":
-            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-        return create_server(("127.0.0.1", address[1]))  # The machine of this test may lack IPv6.
-
-    monkeypatch.setattr(socket, "create_server", with_ipv6_only)
+    machine.lacks = "."
     opened.append(listen(None, 0, bind_all=False))
-    assert (asked[-1], len(opened[0].sockets), opened[0].reach) == ("::1", 1, "machine")
+    assert (machine.asked[-1], len(opened[0].sockets), opened[0].reach) == ("::1", 1, "machine")
     assert opened[0].url("/") == f"http://localhost:{opened[0].port}/"
     with pytest.raises(TbcoreError, match=r"^127.0.0.1 is not an address of this machine; see"):
         listen("127.0.0.1", 0, bind_all=False)

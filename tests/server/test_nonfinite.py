@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from calls import Watch
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.nonfinite import NonfiniteSummaries
@@ -15,9 +15,7 @@ from tbcore_testing import write_run
 INF = float("inf")
 
 
-def test_a_summary_is_cached_until_its_run_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_summary_is_cached_until_its_run_changes(tmp_path: Path, calls_of: Watch) -> None:
     """Only runs that have changed are read again: the page requests summaries very often."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
@@ -25,11 +23,7 @@ def test_a_summary_is_cached_until_its_run_changes(
     write_run(tmp_path, "early", scalars={"x": [(3, -INF), (4, INF), (5, 0.5)], "y": [0.5]})
     write_run(tmp_path, "fine", scalars={"x": [0.5]})
     loader.load_once()
-    read = []
-    scalars = multiplexer.scalars
-    monkeypatch.setattr(
-        multiplexer, "scalars", lambda run, tag: read.append((run, tag)) or scalars(run, tag)
-    )
+    read = calls_of(Multiplexer.scalars)
     nonfinite = NonfiniteSummaries(multiplexer)
 
     for _ in range(2):
@@ -42,7 +36,8 @@ def test_a_summary_is_cached_until_its_run_changes(
             },
             "early": {"num_tags": 1, "tags": ("x",), "first_steps": (3,), "first_values": (-INF,)},
         }
-    assert sorted(read) == [("early", "x"), ("late", "x")]
+    names = [(call.arguments["run"], call.arguments["tag"]) for call in read]
+    assert sorted(names) == [("early", "x"), ("late", "x")]
 
     write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, INF)]})
     write_run(tmp_path, "late", restart_at=1)

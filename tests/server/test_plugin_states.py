@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from common_fixtures import WAIT_SECONDS, patient_tuning, until
+from disk import Clock
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -213,28 +214,15 @@ def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Mak
     ]  # fmt: skip
 
 
-class Clock:
-    """Stands in for the module `time`, with a monotonic clock that the test sets."""
-
-    now = 0.0
-    time_ns = staticmethod(time.time_ns)
-    time = staticmethod(time.time)
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 def test_a_slow_route_is_logged_once(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    make_plugin: Make, make_client: Make, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
     """A slow route is logged again only if a call takes more than twice as long."""
-    clock = Clock()
-    monkeypatch.setattr(plugin_stats, "time", clock)
+    clock.rules(plugin_stats)
     pauses = iter([6.0, 0.0, 11.0, 13.0])
 
     def slow(request: Request) -> Response:
-        clock.now += next(pauses)
+        clock.advance(next(pauses))
         return PlainTextResponse("")
 
     client = make_client(

@@ -55,32 +55,32 @@ class Facts:
         self.first_event_times = [run["first"] for run in runs]
         self.last_event_times = [run["last"] for run in runs]
         self.modified_times = [run["modified"] for run in runs]
-        self._runs = runs
-        self._scalars: list[dict[str, list[Point]]] = [
+        self.logged = runs
+        self.scalars: list[dict[str, list[Point]]] = [
             {tag: [(step, float(value)) for step, value in points] for tag, points in tags.items()}
             for tags in (run["scalars"] for run in runs)
         ]
         self.is_nonfinite = [
             any(not math.isfinite(value) for points in tags.values() for _, value in points)
-            for tags in self._scalars
+            for tags in self.scalars
         ]
 
     def last_steps(self) -> list[int | None]:
-        return [run["last_step"] for run in self._runs]
+        return [run["last_step"] for run in self.logged]
 
     def hparams(self, name: str) -> list[HParam | None]:
-        values = [run["hparams"].get(closest(name, run["hparams"])) for run in self._runs]
+        values = [run["hparams"].get(closest(name, run["hparams"])) for run in self.logged]
         # Logged numbers are floats.
         return [float(value) if type(value) is int else value for value in values]
 
     def points(self, tag: str, stat: str, step: int | None) -> list[Point | None]:
-        return [point_of(tags.get(closest(tag, tags), []), stat, step) for tags in self._scalars]
+        return [point_of(tags.get(closest(tag, tags), []), stat, step) for tags in self.scalars]
 
     def has(self, tag: str | Glob) -> list[bool]:
         def is_match(name: str) -> bool:
             return name == tag if isinstance(tag, str) else bool(tag.pattern.fullmatch(name))
 
-        return [any(is_match(t.lower()) for t in [*r["scalars"], *r["tags"]]) for r in self._runs]
+        return [any(is_match(t.lower()) for t in [*r["scalars"], *r["tags"]]) for r in self.logged]
 
 
 def closest(name: str, names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from calls import Watch
 from common_fixtures import patient_tuning, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -37,11 +38,8 @@ class Server:
 
     def __init__(self, logdir: Path, make_client: Callable[..., TestClient]) -> None:
         self.multiplexer = Multiplexer()
-        self._loader = Loader(self.multiplexer, [LogdirSpec(None, str(logdir))])
+        self.load = Loader(self.multiplexer, [LogdirSpec(None, str(logdir))]).load_once
         self.client = make_client(multiplexer=self.multiplexer)
-
-    def load(self) -> None:
-        self._loader.load_once()
 
     def ask(self, **fields: Any) -> dict[str, Any]:
         self.load()
@@ -292,43 +290,39 @@ def test_hyperparameters_are_those_of_a_run_nearby(
 
 
 def test_values_are_computed_again_only_for_runs_that_changed(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, calls_of: Watch
 ) -> None:
     """Also for runs that were removed and came back; and the cache is bounded."""
-    computed = []
-    points_of = attributes_module._points_of
+    calls = calls_of(attributes_module._points_of)
 
-    def counted(tags: Any, stat: str, step: int | None) -> Any:
-        points = points_of(tags, stat, step)
-        computed.extend(points)
-        return points
+    def num_computed() -> int:
+        return sum(len(call.result) for call in calls)
 
-    monkeypatch.setattr(attributes_module, "_points_of", counted)
     files = [write_run(tmp_path, run, scalars={"x": [1, 5, 3]}) for run in "abc"]
     request = {"columns": ["x:max"]}
     for _ in range(2):
         assert values_of(server.ask(**request)) == [[5, 5, 5]]
-    assert len(computed) == 3
+    assert num_computed() == 3
 
     write_run(tmp_path, "b", filename=files[1].name, file_version=None, scalars={"x": [7]})
     files[2].unlink()
     assert values_of(server.ask(**request)) == [[5, 7]]
-    assert len(computed) == 4
+    assert num_computed() == 4
     write_run(tmp_path, "c", scalars={"x": [9]})
     assert values_of(server.ask(**request))[0] == [5, 7, 9]
-    assert len(computed) == 5
+    assert num_computed() == 5
 
     for step in range(100):
         server.ask(columns=[f"x:at({step})"])
-    assert len(computed) == 305
+    assert num_computed() == 305
     assert values_of(server.ask(**request))[0] == [5, 7, 9]
-    assert len(computed) == 308
+    assert num_computed() == 308
 
     monkeypatch.setattr(attributes_module, "_MAX_CACHED_POINTS", 5)
     other = {"columns": ["x:min"]}
-    for ask, num_computed in [(request, 308), (other, 311), (other, 311), (request, 314)]:
+    for ask, num in [(request, 308), (other, 311), (other, 311), (request, 314)]:
         server.ask(**ask)
-        assert len(computed) == num_computed
+        assert num_computed() == num
 
 
 def test_min_max_and_at_are_those_of_all_points(tmp_path: Path, server: Server) -> None:

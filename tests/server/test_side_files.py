@@ -12,11 +12,13 @@ from typing import Any
 import httpx
 import pytest
 from common_fixtures import until
+from disk import Clock, Disk
 from starlette.requests import Request
 from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, NotFoundError, PluginInfo, hookimpl
 from tbcore.engine import Server, load_plugins
+from tbcore.eventfiles import local_disk
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.other_files import matches
 from tbcore.eventfiles.storage import Pacing
@@ -331,7 +333,7 @@ def test_a_failed_plugin_claims_no_files(run: Path) -> None:
 
 
 def test_directories_are_listed_again_only_where_files_are_claimed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: Disk, clock: Clock
 ) -> None:
     """A scan costs nothing more where no plugin claims files, and elsewhere one listing."""
     for index in range(20):
@@ -341,28 +343,18 @@ def test_directories_are_listed_again_only_where_files_are_claimed(
         os.utime(path, (1e9, 1e9))
     patterns = {"now": frozenset[str]()}
     logdir = Logdir([LogdirSpec(None, str(tmp_path))], Pacing(patterns=lambda: patterns["now"]))
-    calls: list[str] = []
-    scandir, now = os.scandir, 0.0
-
-    def recorded(path: Any) -> Any:
-        calls.append(os.path.relpath(path, tmp_path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", recorded)
-    monkeypatch.setattr("time.monotonic", lambda: now)
+    clock.rules(local_disk)
 
     def listed() -> list[str]:
         """The directories that are listed once those that can be known are known."""
-        nonlocal now
         for _ in range(5):
-            now += 4
-            calls.clear()
+            clock.advance(4)
+            disk.listed.clear()
             logdir.scan()
-        return calls.copy()
+        return [os.path.relpath(path, tmp_path) for path in disk.listed]
 
     assert listed() == []
     patterns["now"] = frozenset({TRACES})
-    calls.clear()
     assert logdir.scan().side_files.keys() == {"run3"}
     assert listed() == ["run3/plugins/profile/1"]
     patterns["now"] = frozenset()

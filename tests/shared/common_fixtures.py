@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import calls_of
 from hypothesis import HealthCheck, settings
 
 from tbcore import tuning
 from tbcore.tuning import Tuning
 
 __all__ = [
+    "calls_of",
     "generous_timeouts",
     "pytest_collection_modifyitems",
     "pytest_configure",

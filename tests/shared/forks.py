@@ -48,26 +48,26 @@ class Fork(ForkServerProcess):
         plugins = sorted(point.module for point in entry_points(group="tbcore.plugins"))
         get_context("forkserver").set_forkserver_preload([*PRELOADED, *plugins])
         super().__init__()
-        self._program, self._arguments, self._cwd = program, arguments, cwd
-        self._environment = dict(environment)
-        self._files = {1: output, 2: errors or output}
+        self.program, self.arguments, self.cwd = program, arguments, cwd
+        self.environment = dict(environment)
+        self.files = {1: output, 2: errors or output}
         output.touch()
         self.start()
 
     def run(self) -> None:
         """Runs the program, in the new process."""
-        for descriptor, path in self._files.items():
+        for descriptor, path in self.files.items():
             with path.open("ab") as file:
                 os.dup2(file.fileno(), descriptor)
-        os.chdir(self._cwd or ".")
+        os.chdir(self.cwd or ".")
         os.environ.clear()
-        os.environ.update(self._environment)
+        os.environ.update(self.environment)
         installed = [path for path in sys.path if path and not Path(path).is_relative_to(TESTS)]
-        added = self._environment.get("PYTHONPATH", "").split(os.pathsep)
+        added = self.environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = ["", *filter(None, added), *installed]
         importlib.invalidate_caches()
-        sys.argv = ["-c", *self._arguments]
-        exec(self._program, {"__name__": "__main__"})
+        sys.argv = ["-c", *self.arguments]
+        exec(self.program, {"__name__": "__main__"})
 
     def poll(self) -> int | None:
         return self.exitcode

@@ -29,27 +29,27 @@ class Hub:
         self.requests: list[str] = []
         """Method and path of each request, with the query."""
         handler = type("Handler", (_Handler,), {"hub": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.endpoint = f"http://127.0.0.1:{self.server.server_port}"
         self.environment = {
             "HF_ENDPOINT": self.endpoint,
             "HF_HOME": str(folder.parent / "hf"),
             "HF_HUB_DISABLE_TELEMETRY": "1",
         }
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.server.shutdown()
+        self.server.server_close()
 
     def tree(self, below: str) -> list[dict[str, Any]] | None:
         """All entries below a folder of the repository, at any depth; None if it is no folder."""
         top = self.folder / below
         if not top.is_dir():
             return None
-        return [self._entry(path) for path in sorted(top.rglob("*"))]
+        return [self.entry(path) for path in sorted(top.rglob("*"))]
 
-    def _entry(self, path: Path) -> dict[str, Any]:
+    def entry(self, path: Path) -> dict[str, Any]:
         name = path.relative_to(self.folder).as_posix()
         if path.is_dir():
             return {"type": "directory", "oid": name, "size": 0, "path": name}
@@ -73,11 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         path, query = unquote(url.path), parse_qs(url.query)
         if match := re.fullmatch(rf"/{REPOSITORY}/resolve/main/(.+)", path):
-            return self._send_file(self.hub.folder / match[1])
+            return self.answer_file(self.hub.folder / match[1])
         if match := re.fullmatch(rf"/api/{REPOSITORY}/tree/main/?(.*)", path):
             entries = self.hub.tree(match[1])
             if entries is None:
-                return self._send_error("EntryNotFound")
+                return self.refuse("EntryNotFound")
             if query.get("recursive", ["false"])[0].lower() not in ("true", "1"):
                 depth = match[1].strip("/").count("/") + bool(match[1])
                 entries = [each for each in entries if each["path"].count("/") == depth]
@@ -85,29 +85,29 @@ class _Handler(BaseHTTPRequestHandler):
             last = first + self.hub.page_size
             link = re.sub(r"&?cursor=\d+", "", self.path) + f"&cursor={last}"
             more = {"Link": f'<{self.hub.endpoint}{link}>; rel="next"'}
-            return self._send_json(entries[first:last], more if last < len(entries) else {})
+            return self.answer_json(entries[first:last], more if last < len(entries) else {})
         if re.fullmatch(rf"/api/{REPOSITORY}(/revision/main)?", path):
-            return self._send_json({"id": "me/logs", "sha": "0" * 40, "private": False}, {})
-        return self._send_error("RepoNotFound")
+            return self.answer_json({"id": "me/logs", "sha": "0" * 40, "private": False}, {})
+        return self.refuse("RepoNotFound")
 
-    def _send_file(self, path: Path) -> None:
+    def answer_file(self, path: Path) -> None:
         if not path.is_file():
-            return self._send_error("EntryNotFound")
+            return self.refuse("EntryNotFound")
         data = path.read_bytes()
         begin, end = 0, len(data)
         if wanted := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
             begin, end = int(wanted[1]), min(int(wanted[2] or len(data)) + 1, len(data))
         headers = {"Content-Range": f"bytes {begin}-{end - 1}/{len(data)}", "ETag": '"x"'}
-        return self._send(206 if wanted else 200, data[begin:end], headers)
+        return self.answer(206 if wanted else 200, data[begin:end], headers)
 
-    def _send_json(self, content: object, headers: dict[str, str]) -> None:
+    def answer_json(self, content: object, headers: dict[str, str]) -> None:
         headers = {"Content-Type": "application/json", **headers}
-        self._send(200, json.dumps(content).encode(), headers)
+        self.answer(200, json.dumps(content).encode(), headers)
 
-    def _send_error(self, code: str) -> None:
-        self._send(404, b'{"error":"not found"}', {"X-Error-Code": code})
+    def refuse(self, code: str) -> None:
+        self.answer(404, b'{"error":"not found"}', {"X-Error-Code": code})
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)

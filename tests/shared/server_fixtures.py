@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from common_fixtures import port_of
+from disk import clock, disk, mount
 from forks import TBCORE, Fork
 from machine import SERVICES, find_service
 
@@ -22,7 +23,16 @@ from machine import SERVICES, find_service
 from tbcore_testing.chromium import find_chromium, launch
 from tbcore_testing.pytest_plugin import tbcore_client, tbcore_logdir
 
-__all__ = ["real_logs", "serve", "service", "tbcore_client", "tbcore_logdir"]
+__all__ = [
+    "clock",
+    "disk",
+    "mount",
+    "real_logs",
+    "serve",
+    "service",
+    "tbcore_client",
+    "tbcore_logdir",
+]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1, MAP *.example.com 127.0.0.1"

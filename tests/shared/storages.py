@@ -64,15 +64,13 @@ class S3Server:
         returns None. Called before the request reaches the storage."""
         self.num_cut_bytes = 0
         """Number of bytes of each body of `answer` that are announced, but never sent."""
-        self._app = DomainDispatcherApplication(create_backend_app)
+        self.app = DomainDispatcherApplication(create_backend_app)
         quiet = type("Quiet", (WSGIRequestHandler,), {"log_request": lambda *_: None})
-        self._server = make_server(
-            "127.0.0.1", 0, self._handle, threaded=True, request_handler=quiet
-        )
-        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.server = make_server("127.0.0.1", 0, self.handle, threaded=True, request_handler=quiet)
+        self.endpoint = f"http://127.0.0.1:{self.server.server_port}"
         self.environment = {**CREDENTIALS, "FSSPEC_S3_ENDPOINT_URL": self.endpoint}
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
         self.client.create_bucket(Bucket=BUCKET)
 
     @cached_property
@@ -107,11 +105,11 @@ class S3Server:
         return [request for request in found if request.method in ("GET", "HEAD")]
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
-    def _handle(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def handle(self, environ: dict[str, Any], start_response: Any) -> Any:
         path = environ.get("RAW_URI") or environ["PATH_INFO"]
         headers = environ.get("HTTP_RANGE", ""), environ.get("HTTP_AUTHORIZATION", "")
         request = Request(environ["REQUEST_METHOD"], path, *headers)
@@ -122,15 +120,15 @@ class S3Server:
             headers = [("content-length", str(length)), ("content-type", "application/xml")]
             start_response(status, headers)
             return [body]
-        return self._app(environ, start_response)
+        return self.app(environ, start_response)
 
 
 class Home:
     """A home directory with a profile of AWS, and nothing about AWS in the environment."""
 
     def __init__(self, path: Path, s3: S3Server, monkeypatch: Any) -> None:
-        self._folder = path / ".aws"
-        self._folder.mkdir()
+        self.folder = path / ".aws"
+        self.folder.mkdir()
         for name in s3.environment:
             monkeypatch.delenv(name)
         monkeypatch.setenv("HOME", str(path))
@@ -142,10 +140,10 @@ class Home:
 
     def write_key(self, key: str) -> None:
         lines = f"aws_access_key_id = {key}\naws_secret_access_key = x\naws_session_token = y\n"
-        (self._folder / "credentials").write_text(f"[team]\n{lines}")
+        (self.folder / "credentials").write_text(f"[team]\n{lines}")
 
     def write_config(self, lines: str) -> None:
-        (self._folder / "config").write_text(f"[profile team]\nregion = eu-west-1\n{lines}\n")
+        (self.folder / "config").write_text(f"[profile team]\nregion = eu-west-1\n{lines}\n")
 
 
 def s3_error(status: str, code: str) -> tuple[str, bytes]:
@@ -303,7 +301,10 @@ class Watched:
     def __init__(self, *uris: str, reload_interval: float | None = 0) -> None:
         self.multiplexer = Multiplexer()
         specs = [LogdirSpec(None, uri) for uri in uris or (URI,)]
-        self.loader = Loader(self.multiplexer, specs, reload_interval=reload_interval)
+        self.wake = threading.Event()
+        """Set when the loader's pause would end."""
+        options = {"reload_interval": reload_interval, "wake": self.wake}
+        self.loader = Loader(self.multiplexer, specs, **options)
 
     def steps(self, run: str, tag: str = "loss") -> list[int]:
         """Loads once; the steps of a tag, or none if there is no such run."""

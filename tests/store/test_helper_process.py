@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import Watch
 from common_fixtures import descriptors
+from disk import Disk
 from tables import contents
 
+from tbcore.eventfiles import tail
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
-from tbcore.store import work_queue
 from tbcore.store.helper_process import (
     HelperError,
     HelperProcess,
@@ -35,7 +37,6 @@ from tbcore.store.helper_process import (
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import RunReader
-from tbcore.store.work_queue import WorkQueue
 from tbcore.tuning import Tuning
 from tbcore_testing import EventFileWriter
 
@@ -94,7 +95,6 @@ class Logs:
 
     def load_with_helper(self) -> None:
         self.loader.start_helper()
-        assert self.loader._queue.helper is not None
         self.loader.load_once()
 
     def expected(self) -> dict[str, dict[str, Any]]:
@@ -110,57 +110,101 @@ def logs(tmp_path: Path) -> Logs:
     return Logs(tmp_path / "logdir")
 
 
+class Helper(HelperProcess):
+    """A helper whose process and connection a test may end or replace."""
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    @property
+    def connection(self) -> socket.socket:
+        return self._connection
+
+    @connection.setter
+    def connection(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended and was waited for."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+
+class Helpers:
+    """The helpers that loaders start, for any amount of data; loaders wait for their results."""
+
+    def __init__(self) -> None:
+        self.started: list[Helper] = []
+        self.results: list[list[bool]] = []
+        """For each batch that the loader received: for each run, whether the helper returned it."""
+        self.before_assign: Callable[[Helper], object] = lambda helper: None
+        self.after_assign: Callable[[Helper, Sequence[RunFiles]], object] = lambda *_: None
+        self.is_ready: Callable[[], bool] = lambda: True
+        """Whether the loader may ask for a result."""
+
+
 @pytest.fixture
-def results(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    """Makes loaders start a helper for any amount of data, and wait for it.
+def helpers(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> Helpers:
+    found = Helpers()
 
-    The fixture's value has one list for each batch that the loader received: for each run, whether
-    the helper returned it.
-    """
+    class Watched(Helper):
+        is_supported = staticmethod(lambda: True)
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            found.started.append(self)
+
+        def assign(self, runs: Sequence[RunFiles]) -> None:
+            found.before_assign(self)
+            super().assign(runs)
+            found.after_assign(self, runs)
+
+        def receive_result(self) -> list[Any]:
+            readers = super().receive_result()
+            found.results.append([reader is not None for reader in readers])
+            return readers
+
+        def has_result(self, timeout: float) -> bool:
+            # Otherwise the loader would have read all runs before the helper starts.
+            return found.is_ready() and super().has_result(20.0)
+
+    monkeypatch.setattr("tbcore.store.loader.HelperProcess", Watched)
     logs.tune(min_bytes_for_helper=0)
-    monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
-    found: list[list[bool]] = []
-
-    def receive_result(self: HelperProcess) -> list[Any]:
-        readers = real_receive_result(self)
-        found.append([reader is not None for reader in readers])
-        return readers
-
-    def has_result(self: HelperProcess, timeout: float) -> bool:
-        # Otherwise the loader would have read all runs before the helper starts.
-        return real_has_result(self, 20.0)
-
-    real_receive_result = HelperProcess.receive_result
-    real_has_result = HelperProcess.has_result
-    monkeypatch.setattr(HelperProcess, "receive_result", receive_result)
-    monkeypatch.setattr(HelperProcess, "has_result", has_result)
     return found
 
 
-def new_helper() -> HelperProcess:
+def new_helper() -> Helper:
     decoder = Decoder()
-    return HelperProcess(decoder, partial(RunReader, decoder))
+    return Helper(decoder, partial(RunReader, decoder))
 
 
 @pytest.fixture
-def helper() -> Iterator[HelperProcess]:
+def helper() -> Iterator[Helper]:
     helper = new_helper()
     yield helper
     helper.close()
 
 
-def test_the_helper_reads_what_the_loader_reads(logs: Logs, results: list[list[bool]]) -> None:
+def test_the_helper_reads_what_the_loader_reads(logs: Logs, helpers: Helpers) -> None:
     """Columns, kinds, order of tags, times and files are equal."""
     logs.load_with_helper()
-    assert sum(map(len, results)) > NUM_RUNS / 2
-    assert all(map(all, results))
+    assert sum(map(len, helpers.results)) > NUM_RUNS / 2
+    assert all(map(all, helpers.results))
     assert logs.views(logs.loader) == logs.expected()
     for run in logs.loader._runs.values():
         for table in run.reader.data.commit().tables:
             assert table.wall_time.flags.aligned
 
 
-def test_runs_that_the_helper_read_can_grow(logs: Logs, results: list[list[bool]]) -> None:
+def test_runs_that_the_helper_read_can_grow(logs: Logs, helpers: Helpers) -> None:
     """Rows are appended to those in shared memory, and no row is read twice."""
     logs.load_with_helper()
     for run in logs.path.iterdir():
@@ -169,101 +213,78 @@ def test_runs_that_the_helper_read_can_grow(logs: Logs, results: list[list[bool]
             for step in range(STEPS, STEPS + 100):
                 writer.add_scalar("loss", step, step)
     logs.loader.load_once()
-    assert sum(map(len, results))
+    assert sum(map(len, helpers.results))
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_a_damaged_run_is_left_to_the_loader(
-    logs: Logs, results: list[list[bool]], caplog: pytest.LogCaptureFixture
+    logs: Logs, helpers: Helpers, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The loader reads it again, and logs what is wrong once."""
     for path in logs.path.glob("*/events.tfevents.1"):
         corrupt(path, 200)
     logs.load_with_helper()
-    assert results
-    assert not any(map(any, results))
+    assert helpers.results
+    assert not any(map(any, helpers.results))
     lines = [r.getMessage() for r in caplog.records]
     assert sum("checksum wrong in the record at offset" in line for line in lines) == NUM_RUNS
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_when_the_helper_dies_the_loader_reads_the_remaining_runs(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, helpers: Helpers
 ) -> None:
     """A system that is short of memory may kill the helper at any time."""
-    started: list[HelperProcess] = []
-
-    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        real(self, runs)
-        started.append(self)
-        os.kill(self._pid, signal.SIGKILL)
-
-    real = HelperProcess.assign
-    monkeypatch.setattr(HelperProcess, "assign", assign)
+    helpers.after_assign = lambda helper, runs: helper.kill()
     logs.load_with_helper()
-    assert len({id(helper) for helper in started}) == 1, "a second helper was started"
-    assert has_ended(started[0])
+    assert len(helpers.started) == 1, "a second helper was started"
+    assert helpers.started[0].has_ended
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_a_helper_that_dies_before_the_first_batch_loses_no_run(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, helpers: Helpers
 ) -> None:
     """The helper may die during the first scan, before the loader has sent any run."""
 
-    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        self._connection.close()
-        real(self, runs)
+    def end(helper: Helper) -> None:
+        helper.kill()
+        os.waitpid(helper.pid, 0)
+        helper.connection.close()
 
-    real = HelperProcess.assign
-    monkeypatch.setattr(HelperProcess, "assign", assign)
+    helpers.before_assign = end
     logs.load_with_helper()
-    assert not results
+    assert helpers.started
+    assert not helpers.results
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_runs_are_in_the_order_of_their_first_events(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    logs: Logs, helpers: Helpers, calls_of: Watch
 ) -> None:
     """The helper starts to read before that order is known."""
     logs.tune(publish_interval_seconds=0)
-    calls: list[str] = []
-
-    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        calls.append("assign")
-        real_assign(self, runs)
-
-    def read_first_event_time(path: str, **options: Any) -> float | None:
-        calls.append("read first event")
-        return real_read(path, **options)
-
-    real_assign, real_read = HelperProcess.assign, work_queue.read_first_event_time
-    monkeypatch.setattr(HelperProcess, "assign", assign)
-    monkeypatch.setattr(work_queue, "read_first_event_time", read_first_event_time)
+    calls = calls_of(HelperProcess.assign, tail.read_first_event_time)
     for number in range(NUM_RUNS):
         path = logs.path / f"run{number:02}" / "events.tfevents.1"
         path.unlink()
         with EventFileWriter(path, wall_time=100 - number) as writer:
             writer.add_scalar("loss", number, 1, wall_time=200)
     logs.load_with_helper()
-    assert sum(map(len, results))
+    assert sum(map(len, helpers.results))
     assert logs.multiplexer.runs() == sorted(os.listdir(logs.path), reverse=True)
-    assert calls[0] == "assign"
-    assert "read first event" in calls
+    names = [call.name for call in calls]
+    assert names[0] == "assign"
+    assert "read_first_event_time" in names
 
 
-def test_a_published_first_event_time_stays(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_published_first_event_time_stays(logs: Logs, helpers: Helpers) -> None:
     """The helper may have read the file before it had an event."""
     assigned: list[Path] = []
 
-    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        monkeypatch.setattr(HelperProcess, "assign", real)
-        real(self, runs)
-        assert self.has_result(60)
+    def write(helper: Helper, runs: Sequence[RunFiles]) -> None:
+        helpers.after_assign = lambda *_: None
+        assert helper.has_result(60)
         assigned.extend(Path(files[0].path) for files in runs)
         for path in assigned:
             EventFileWriter(path, wall_time=7).close()
@@ -272,53 +293,42 @@ def test_a_published_first_event_time_stays(
         shutil.rmtree(run)
         run.mkdir()
         (run / "1.tfevents").touch()
-    real = HelperProcess.assign
-    monkeypatch.setattr(HelperProcess, "assign", assign)
+    helpers.after_assign = write
     logs.load_with_helper()
     assert assigned
     assert {logs.multiplexer.first_event_time(path.parent.name) for path in assigned} == {7.0}
 
 
-def test_the_status_is_loading_until_the_helper_is_done(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_status_is_loading_until_the_helper_is_done(logs: Logs, helpers: Helpers) -> None:
     """The loader itself may have nothing left to read while the helper still reads."""
     logs.tune(publish_interval_seconds=0)
     loading: list[bool] = []
 
-    def has_result(self: HelperProcess, timeout: float) -> bool:
+    def is_ready() -> bool:
         if logs.loader._queue.waiting:
             return False
         loading.append(logs.multiplexer._status.loading)
-        return waits(self, timeout)
+        return True
 
-    waits = HelperProcess.has_result
-    monkeypatch.setattr(HelperProcess, "has_result", has_result)
+    helpers.is_ready = is_ready
     logs.load_with_helper()
     assert loading
     assert all(loading)
     assert not logs.multiplexer._status.loading
 
 
-def test_a_pass_that_fails_ends_the_helper(
-    logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_that_fails_ends_the_helper(logs: Logs, helpers: Helpers) -> None:
     """The next pass reads everything, including the runs that the helper had."""
 
-    def collect_results(self: WorkQueue, *_: object) -> None:
-        if self._assigned_runs():
-            raise RuntimeError("a bug")
+    def fail() -> bool:
+        raise RuntimeError("a bug")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(WorkQueue, "_collect_results", collect_results)
-        logs.loader.start_helper()
-        helper = logs.loader._queue.helper
-        assert helper is not None
-        with pytest.raises(RuntimeError):
-            logs.loader.load_once()
-    assert has_ended(helper)
+    helpers.is_ready = fail
+    with pytest.raises(RuntimeError):
+        logs.load_with_helper()
+    assert helpers.started[0].has_ended
     logs.loader.load_once()
-    assert not results
+    assert not helpers.results
     assert logs.views(logs.loader) == logs.expected()
 
 
@@ -326,8 +336,7 @@ def test_a_pass_that_fails_ends_the_helper(
 def test_files_may_change_while_the_helper_reads_them(
     logs: Logs,
     tmp_path: Path,
-    results: list[list[bool]],
-    monkeypatch: pytest.MonkeyPatch,
+    helpers: Helpers,
     change: str,
 ) -> None:
     """The next scan finds the change, as it does for runs that the loader read."""
@@ -345,32 +354,29 @@ def test_files_may_change_while_the_helper_reads_them(
         "grown": lambda run: EventFileWriter(max(run.iterdir())).add_scalar("loss", 1, 9999),
     }
 
-    def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
-        real(self, runs)
-        monkeypatch.setattr(HelperProcess, "assign", real)
+    def change_files(helper: Helper, runs: Sequence[RunFiles]) -> None:
+        helpers.after_assign = lambda *_: None
         for files in runs:
             changes[change](Path(files[0].path).parent)
 
-    def collect_results(self: WorkQueue, *arguments: Any) -> None:
-        if self._assigned_runs():
-            monkeypatch.setattr(WorkQueue, "_collect_results", real_collect_results)
-            logs.loader._scan_logdir()
-            assigned = set(self._assigned_runs())
-            assert not assigned.intersection(self.waiting), "a run would be read twice"
-        real_collect_results(self, *arguments)
+    def scan_first() -> bool:
+        helpers.is_ready = lambda: True
+        logs.loader._scan_logdir()
+        queue = logs.loader._queue
+        assert not set(queue._assigned_runs()).intersection(queue.waiting), "it would be read twice"
+        return True
 
-    real, real_collect_results = HelperProcess.assign, WorkQueue._collect_results
-    monkeypatch.setattr(HelperProcess, "assign", assign)
-    monkeypatch.setattr(WorkQueue, "_collect_results", collect_results)
+    helpers.after_assign = change_files
+    helpers.is_ready = scan_first
     logs.load_with_helper()
     assert set(logs.multiplexer.runs()) == set(os.listdir(logs.path))
     logs.loader.load_once()
-    assert results
+    assert helpers.results
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_results_keep_no_descriptor_and_each_array_is_freed_by_itself(
-    tmp_path: Path, helper: HelperProcess
+    tmp_path: Path, helper: Helper
 ) -> None:
     """There may be thousands of batches, and the runs of a batch may be deleted."""
 
@@ -403,9 +409,7 @@ def test_results_keep_no_descriptor_and_each_array_is_freed_by_itself(
     assert column_bytes > used[2]
 
 
-def test_the_helper_keeps_nothing_of_what_it_returned(
-    tmp_path: Path, helper: HelperProcess
-) -> None:
+def test_the_helper_keeps_nothing_of_what_it_returned(tmp_path: Path, helper: Helper) -> None:
     """A helper that kept its results would need as much memory as the server."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system has no /proc")
@@ -416,7 +420,7 @@ def test_the_helper_keeps_nothing_of_what_it_returned(
     runs = list(found.runs.values())
 
     def megabytes() -> float:
-        status = Path(f"/proc/{helper._pid}/status").read_text()
+        status = Path(f"/proc/{helper.pid}/status").read_text()
         [size] = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")]
         return int(size) / 1000
 
@@ -428,24 +432,24 @@ def test_the_helper_keeps_nothing_of_what_it_returned(
     assert used[-1] - used[9] < 5, used  # A run has 0.4 MB.
 
 
-def test_closing_ends_the_process_at_once(logs: Logs, helper: HelperProcess) -> None:
+def test_closing_ends_the_process_at_once(logs: Logs, helper: Helper) -> None:
     """Batches that it has not read are dropped."""
     runs = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
     for _ in range(3):
         helper.assign(runs)
     helper.close()
-    assert has_ended(helper)
+    assert helper.has_ended
 
 
-def test_the_process_ends_with_its_parent(helper: HelperProcess) -> None:
+def test_the_process_ends_with_its_parent(helper: Helper) -> None:
     """A parent that is killed sends no message: only its end of the connection is closed."""
-    helper._connection.close()
-    assert os.waitpid(helper._pid, 0) == (helper._pid, 0)
+    helper.connection.close()
+    assert os.waitpid(helper.pid, 0) == (helper.pid, 0)
 
 
-def test_a_dead_helper_raises_an_error(helper: HelperProcess) -> None:
+def test_a_dead_helper_raises_an_error(helper: Helper) -> None:
     """The loader does not wait for a result that never comes."""
-    os.kill(helper._pid, signal.SIGKILL)
+    helper.kill()
     assert helper.has_result(60)
     with pytest.raises(HelperError):
         helper.receive_result()
@@ -453,14 +457,14 @@ def test_a_dead_helper_raises_an_error(helper: HelperProcess) -> None:
 
 @pytest.mark.parametrize("fault", ["module", "name"])
 def test_a_message_that_cannot_be_unpickled_raises_an_error(
-    helper: HelperProcess, monkeypatch: pytest.MonkeyPatch, fault: str
+    helper: Helper, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """The loader then reads the runs itself."""
     module = ModuleType("some_module")
     module.__dict__["Gone"] = type("Gone", (), {"__module__": "some_module"})
     monkeypatch.setitem(sys.modules, "some_module", module)
-    helper._connection.close()
-    helper._connection, sender = socket.socketpair()
+    helper.connection.close()
+    helper.connection, sender = socket.socketpair()
     with sender:
         _send(sender, module.Gone())
         if fault == "module":
@@ -485,7 +489,7 @@ def test_messages_have_arrays_of_any_size_and_no_decoder() -> None:
     assert all(map(np.array_equal, received, sent))
 
 
-def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess) -> None:
+def test_results_arrive_in_a_process_with_many_open_files(helper: Helper) -> None:
     """The connection may have a descriptor above 1024."""
     import fcntl
     import resource
@@ -493,14 +497,14 @@ def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
     try:
-        high = fcntl.fcntl(helper._connection, fcntl.F_DUPFD_CLOEXEC, 1500)
-        helper._connection.close()
-        helper._connection = socket.socket(fileno=high)
+        high = fcntl.fcntl(helper.connection, fcntl.F_DUPFD_CLOEXEC, 1500)
+        helper.connection.close()
+        helper.connection = socket.socket(fileno=high)
         helper.assign([])
         assert helper.has_result(60)
         assert helper.receive_result() == []
     finally:
-        helper._connection.close()
+        helper.connection.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
@@ -521,10 +525,10 @@ def test_the_helper_keeps_no_file_of_its_parent_open(tmp_path: Path) -> None:
     assert not [name for name in found if name.startswith("/") and not name.startswith(expected)]
 
 
-def open_files(helper: HelperProcess) -> list[str]:
+def open_files(helper: Helper) -> list[str]:
     """The targets of the helper's file descriptors; one may be closed while they are listed."""
     found = []
-    for path in Path(f"/proc/{helper._pid}/fd").iterdir():
+    for path in Path(f"/proc/{helper.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
             found.append(os.readlink(path))
     return found
@@ -532,54 +536,36 @@ def open_files(helper: HelperProcess) -> list[str]:
 
 @pytest.mark.parametrize("is_large", [False, True])
 def test_little_data_is_read_without_the_helper(
-    logs: Logs, results: list[list[bool]], is_large: bool
+    logs: Logs, helpers: Helpers, is_large: bool
 ) -> None:
     """Sending runs to a process takes longer than reading a few files."""
     num_bytes = sum(path.stat().st_size for path in logs.path.glob("*/*"))
     logs.tune(min_bytes_for_helper=num_bytes // 2 if is_large else 1 << 24)
     logs.load_with_helper()
-    assert bool(results) == is_large
-    assert logs.loader._queue.helper is None
+    assert bool(helpers.results) == is_large
+    assert helpers.started[0].has_ended
     assert logs.views(logs.loader) == logs.expected()
 
 
 def test_storage_that_does_not_respond_does_not_delay_the_server(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, helpers: Helpers, calls_of: Watch
 ) -> None:
     """The helper is started without a scan; the loader's thread waits for the storage."""
-    monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
-    monkeypatch.setattr(Logdir, "scan", lambda _: pytest.fail("the server waits for a scan"))
+    scans = calls_of(Logdir.scan)
     logs.loader.start_helper()
-    helper = logs.loader._queue.helper
-    assert helper is not None
-    logs.loader._queue.stop_helper()
-    assert has_ended(helper)
+    assert not scans, "the server waits for a scan"
+    [helper] = helpers.started
+    assert not helper.has_ended
+    helper.close()
 
 
-def test_a_helper_without_work_is_ended(
-    tmp_path: Path, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_helper_without_work_is_ended(tmp_path: Path, helpers: Helpers, disk: Disk) -> None:
     """The loader reads a single run itself, so that it can publish it while it reads."""
     write_logs(tmp_path)
     logs = Logs(tmp_path / "run00", min_bytes_for_helper=0)
-    helpers: list[HelperProcess | None] = []
-
-    def read_slice(self: Loader, run: Any) -> None:
-        helpers.append(self._queue.helper)
-        real(self, run)
-
-    real = Loader._read_slice
-    monkeypatch.setattr(Loader, "_read_slice", read_slice)
+    is_there: list[bool] = []
+    disk.before_open = lambda path: is_there.append(not helpers.started[0].has_ended)
     logs.load_with_helper()
-    assert helpers
-    assert not any(helpers)
-    assert not results
-
-
-def has_ended(helper: HelperProcess) -> bool:
-    """Whether the process has ended and was waited for."""
-    try:
-        os.kill(helper._pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
+    assert is_there
+    assert not any(is_there)
+    assert not helpers.results

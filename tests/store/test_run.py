@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from calls import Watch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import contents
@@ -429,12 +430,10 @@ def test_max_points_keeps_the_rows_of_a_sample(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("grows", [False, True])
 def test_a_start_only_looks_at_tables_with_steps_that_it_drops(
-    monkeypatch: pytest.MonkeyPatch, grows: bool
+    calls_of: Watch, grows: bool
 ) -> None:
     """A run may have thousands of tags, and thousands of STARTs."""
-    calls: list[object] = []
-    real = run_module._rows_below
-    monkeypatch.setattr(run_module, "_rows_below", lambda *a: calls.append(a) or real(*a))
+    calls = calls_of(run_module._rows_below)
     data = new_data()
     add_events(data, [Event("version", 0, (), 2.0)])
     many = tuple(Value(f"tag{i}", "simple_value", True) for i in range(200))

@@ -82,23 +82,27 @@ def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) 
     assert sampled_rows(2000, k).tolist() == expected
 
 
+def forget_samples() -> None:
+    """Makes the next samples be computed, whatever was sampled before."""
+    sampling._cached_sample.cache_clear()
+    sampling._candidates.cache_clear()
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(2, 400), min_size=1, max_size=12), st.integers(1, 60))
 def test_long_series_are_sampled_as_the_rule_says(sizes: list[int], k: int) -> None:
     """Lengths may be in any order."""
     # Chunks are made so small that a few hundred rows are many chunks.
     with mock.patch.object(sampling, "_ROWS_HASHED_AT_ONCE", 16):
-        sampling._cached_sample.cache_clear()
-        sampling._candidates.cache_clear()
+        forget_samples()
         for n in sizes:
             assert sampled_rows(n, k).tolist() == expected_sample(np.arange(n), k)
-    sampling._candidates.cache_clear()
+    forget_samples()
 
 
 def test_rows_of_a_growing_series_are_hashed_a_few_times() -> None:
     """Five million ordinals are hashed at once, and not again for each new row."""
-    sampling._cached_sample.cache_clear()
-    sampling._candidates.cache_clear()
+    forget_samples()
     with mock.patch.object(sampling, "priorities", wraps=priorities) as hashing:
         for n in (*range(5_000_000, 5_000_100), *range(1_000_000, 5_000_000, 1_000)):
             assert sampled_rows(n, 1000)[-1] == n - 1

@@ -17,12 +17,11 @@ from tables import image_event, scalar_event, table_of
 
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Claim, Kind
-from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store import series as series_module
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.series import Point, ScalarSeries, Series, extreme_rows
+from tbcore.store.series import MIN_ROWS_TO_CACHE, Point, ScalarSeries, Series, extreme_rows
 from tbcore.store.smoothing import smoothed
 from tbcore.store.view import EMPTY_SCHEMA, RunView
 
@@ -183,13 +182,11 @@ def test_points_cost_little_memory(is_even: bool, max_row_bytes: int) -> None:
     assert used <= max_row_bytes * 1_000_000
 
 
-def test_columns_of_a_long_series_are_cached_until_the_next_commit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_columns_of_a_long_series_are_cached_until_the_next_commit() -> None:
     """A page requests the same series again and again. The memory of a run that is gone is free."""
-    monkeypatch.setattr(multiplexer_module, "MIN_ROWS_TO_CACHE", 4)
+    num_rows = MIN_ROWS_TO_CACHE // 2
     multiplexer = Multiplexer()
-    one = table_of(scalar_event("a", step) for step in (1, 2, 3))
+    one = table_of(scalar_event("a", step) for step in range(num_rows))
     schema = EMPTY_SCHEMA.extended(one.columns)
     multiplexer._commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
     assert multiplexer.scalars("short", "a") is not multiplexer.scalars("short", "a")
@@ -198,7 +195,7 @@ def test_columns_of_a_long_series_are_cached_until_the_next_commit(
     columns = [weakref.ref(column) for column in (long.step, long.wall_time, long.value)]
     assert all(column() is not None for column in columns)
     multiplexer._commit({"long": RunView(schema, (one, one, one))})
-    assert len(multiplexer.scalars("long", "a").step) == 9
+    assert len(multiplexer.scalars("long", "a").step) == 3 * num_rows
     columns += [weakref.ref(multiplexer.scalars("long", "a").value)]
     multiplexer._commit({}, ["long"])
     del long

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from calls import Watch
+from disk import Clock
 from tables import contents
 
+from tbcore.eventfiles import tail
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
 from tbcore.eventfiles.proto.summary_pb2 import Summary
@@ -140,27 +142,27 @@ class Runs:
     def __init__(
         self, logdir: Path, *, fast: bool, tuning: Tuning | None = None, **options: Any
     ) -> None:
-        self._specs = [LogdirSpec(None, str(logdir))]
-        self._small_files = SmallFileReader(tuning=tuning) if fast else None
+        self.specs = [LogdirSpec(None, str(logdir))]
+        self.small = SmallFileReader(tuning=tuning) if fast else None
         decoder = Decoder(fast=fast, tuning=tuning)
-        found = scan(self._specs).runs
-        self._readers = {name: RunReader(decoder, found[name], **options) for name in found}
+        found = scan(self.specs).runs
+        self.by_name = {name: RunReader(decoder, found[name], **options) for name in found}
 
     def read(self) -> Runs:
-        for name, files in scan(self._specs).runs.items():
-            reader = self._readers[name]
+        for name, files in scan(self.specs).runs.items():
+            reader = self.by_name[name]
             reader.update(files)
             while reader.has_work:
-                if self._small_files is not None:
-                    preload_small_files(self._small_files, [reader])
+                if self.small is not None:
+                    preload_small_files(self.small, [reader])
                 reader.read_slice(1 << 20)
         return self
 
     def contents(self) -> dict[str, Any]:
-        return {name: contents(reader.data.commit()) for name, reader in self._readers.items()}
+        return {name: contents(reader.data.commit()) for name, reader in self.by_name.items()}
 
     def views(self) -> list[RunView]:
-        return [reader.data.commit() for reader in self._readers.values()]
+        return [reader.data.commit() for reader in self.by_name.values()]
 
 
 @pytest.mark.parametrize("small_file_bytes", [0, 1 << 19])
@@ -304,18 +306,9 @@ def readers(logdir: Path, tuning: Tuning | None = None) -> list[RunReader]:
     return [RunReader(decoder, files) for files in found.values()]
 
 
-def test_all_small_files_of_a_run_are_preloaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_small_files_of_a_run_are_preloaded(tmp_path: Path, calls_of: Watch) -> None:
     """A time slice ends after the preloaded files, so that the next batch reads the next files."""
-    preloaded: list[str] = []
-    real = FileReader.preload
-
-    def preload(self: FileReader, *arguments: Any) -> None:
-        preloaded.append(self.path)
-        real(self, *arguments)
-
-    monkeypatch.setattr(FileReader, "preload", preload)
+    calls = calls_of(FileReader.preload)
     for number in range(10):
         with EventFileWriter(tmp_path / f"{number}.tfevents", wall_time=1.0) as writer:
             plain(writer, 0, number)
@@ -326,6 +319,7 @@ def test_all_small_files_of_a_run_are_preloaded(
         reader.read_slice(1 << 20)
         num_slices += 1
     assert num_slices == 2, "batches of four and of up to sixteen files"
+    preloaded = [call.arguments["self"].path for call in calls]
     assert preloaded == sorted(preloaded)
     assert len(preloaded) == 10
     assert len(reader.data.commit().series("loss")[0]) == 10
@@ -345,17 +339,15 @@ def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:
     assert [reader.is_unread for reader in found] == [False, False, False, True, False, False]
 
 
-def test_a_file_may_change_after_it_was_preloaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_may_change_after_it_was_preloaded(tmp_path: Path, clock: Clock) -> None:
     """The file is opened again if it was written shortly before it was preloaded."""
     write_runs(tmp_path, plain)
     [reader, *_] = readers(tmp_path)
     [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
-    written = max(file.ctime_ns for file in files)
-    monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
+    clock.rules(tail)
+    clock.ahead = 1.0
     preload_small_files(SmallFileReader(), [reader])
-    monkeypatch.setattr(time, "time_ns", lambda: written + 10**10)
+    clock.ahead = 10.0
     reader.read_slice(1 << 20)
     reader.update(files)
     assert reader.has_work

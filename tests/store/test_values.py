@@ -13,21 +13,14 @@ import pytest
 
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto import hparams_pb2
-from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary
 from tbcore_testing import make_client, summaries, write_run
 
 LARGEST = sys.float_info.max
 
 
 def histo(**fields: Any) -> Summary.Value:
-    value = Summary.Value(tag="h")
-    value.histo.SetInParent()
-    for name, content in fields.items():
-        if isinstance(content, list):
-            getattr(value.histo, name).extend(content)
-        else:
-            setattr(value.histo, name, content)
-    return value
+    return Summary.Value(tag="h", histo=HistogramProto(**fields))
 
 
 def rows_value(rows: Any) -> Summary.Value:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from disk import Disk
 from same_answers import check_same, loaded, update
 
 from tbcore_index.tables import COLUMNS, Place, Tables
@@ -25,16 +26,13 @@ def log(path: Path, *losses: float) -> None:
 @pytest.mark.parametrize("when", ["before it is opened", "after it is opened"])
 @pytest.mark.parametrize("what", ["grows", "is replaced", "vanishes", "is cut"])
 def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, what: str
+    tmp_path: Path, disk: Disk, when: str, what: str
 ) -> None:
     """What is committed first is what the file had at some time; the other runs are whole."""
-    from tbcore.eventfiles import local_disk
-
     logdir, index = tmp_path / "logs", tmp_path / "index"
     for run in "abc":
         write_run(logdir, run, scalars={"loss": [3.0, 2.0, 1.0]}, wall_time=1000.0)
     (path,) = (logdir / "b").iterdir()
-    opened = local_disk.LocalFile.__init__
     is_changed = False
 
     def change() -> None:
@@ -50,17 +48,15 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
         else:
             os.truncate(path, path.stat().st_size - 10)
 
-    def changing(self: local_disk.LocalFile, name: str, below: str = "") -> None:
-        is_due = name == str(path) and not is_changed
-        if is_due and when.startswith("before"):
-            change()
-        opened(self, name)
-        if is_due and when.startswith("after"):
+    def change_if_due(opened: str) -> None:
+        if opened == str(path) and not is_changed:
             change()
 
-    monkeypatch.setattr(local_disk.LocalFile, "__init__", changing)
+    if when.startswith("before"):
+        disk.before_open = change_if_due
+    else:
+        disk.after_open = change_if_due
     update(logdir, index)
-    monkeypatch.undo()
     assert is_changed
 
     found = loaded(None, index)

@@ -36,9 +36,9 @@ class Cluster:
     def __init__(self, folder: Path, num_workers: int = 2, **environment: str) -> None:
         """`environment` is that of the workers."""
         self.file = folder / "scheduler.json"
-        self._folder = folder
-        self._started: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.folder = folder
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self.run_dask("scheduler", "--host", "127.0.0.1", "--port", "0")
         self.workers = [self.add_worker(**environment) for _ in range(num_workers)]
         until(self.file.exists)
 
@@ -46,22 +46,22 @@ class Cluster:
         if "--nanny" not in options:
             options = "--no-nanny", *options
         fixed = "--nthreads", "1", "--death-timeout", "60"
-        return self._start("worker", *fixed, *options, **environment)
+        return self.run_dask("worker", *fixed, *options, **environment)
 
-    def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+    def run_dask(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [
                 sys.executable, "-m", "dask", *command, "--no-dashboard",
                 "--scheduler-file", self.file,
             ],
-            stderr=(self._folder / f"{command[0]}{len(self._started)}.log").open("wb"),
+            stderr=(self.folder / f"{command[0]}{len(self.started)}.log").open("wb"),
             env={**os.environ, **environment},
         )  # fmt: skip
-        self._started.append(process)
+        self.started.append(process)
         return process
 
     def close(self) -> None:
-        for process in self._started:
+        for process in self.started:
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
@@ -95,14 +95,14 @@ class Connected:
 
         specs, place = [LogdirSpec(None, str(logdir))], Place(str(index))
         place.create(properties_of(logdir))
-        self._context = connected(None, str(cluster.file), specs, place)
-        executor, num_workers = self._context.__enter__()
+        self.context = connected(None, str(cluster.file), specs, place)
+        executor, num_workers = self.context.__enter__()
         submit = executor.submit
         executor.submit = lambda _, *arguments: submit(task, *arguments)  # type: ignore[method-assign]
         self.coordinator = Coordinator(place.path, executor, num_workers=num_workers)
 
     def close(self) -> None:
-        self._context.__exit__(None, None, None)
+        self.context.__exit__(None, None, None)
 
 
 @pytest.fixture

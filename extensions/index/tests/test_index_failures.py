@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from common_fixtures import WAIT_SECONDS, until
+from disk import Disk
 from same_answers import check_same, loaded, properties_of, update
 
 from tbcore.errors import DataLossError, TbcoreError
-from tbcore.eventfiles import local_disk
 from tbcore_index.coordinator import Coordinator
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS, Place, Tables
@@ -319,43 +319,30 @@ def test_what_an_index_lacks_is_said_each_time(
 
 
 def test_a_file_that_could_not_be_read_is_no_loss_any_more_when_it_can(
-    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, tmp_path: Path, disk: Disk
 ) -> None:
     write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
-    unreadable, index = str(max((logdir / "run2").iterdir())), tmp_path / "index"
-    opened = local_disk.LocalFile.__init__
-
-    def refused(self: local_disk.LocalFile, path: str, below: str = "") -> None:
-        if path == unreadable:
-            raise PermissionError(13, "Permission denied")
-        opened(self, path)
-
-    monkeypatch.setattr(local_disk.LocalFile, "__init__", refused)
+    index = tmp_path / "index"
+    disk.refuse(max((logdir / "run2").iterdir()))
     assert [update(logdir, index), update(logdir, index)] == [3, 3]
-    monkeypatch.undo()
+    disk.errors.clear()
 
     assert [update(logdir, index), update(logdir, index)] == [0, 0]
     check_whole(logdir, index)
 
 
 def test_a_run_stays_while_its_replaced_file_cannot_be_read(
-    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, tmp_path: Path, disk: Disk
 ) -> None:
     index = tmp_path / "index"
     update(logdir, index)
     (path,) = (logdir / "run2").iterdir()
     path.unlink()
     write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
-    opened = local_disk.LocalFile.__init__
-
-    def refused(self: local_disk.LocalFile, path: str, below: str = "") -> None:
-        if "run2" in path:
-            raise PermissionError(13, "Permission denied")
-        opened(self, path)
-
-    monkeypatch.setattr(local_disk.LocalFile, "__init__", refused)
+    (replaced,) = (logdir / "run2").iterdir()
+    disk.refuse(replaced)
     assert update(logdir, index) == 3
-    monkeypatch.undo()
+    disk.errors.clear()
 
     assert len(loaded(None, index).scalars("run2", "loss")) == 40
     assert update(logdir, index) == 0

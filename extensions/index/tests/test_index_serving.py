@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from disk import Clock
 from same_answers import check_same, loaded, update
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
@@ -174,39 +173,32 @@ def test_threads_may_find_lost_files_at_any_time(indexed: tuple[Path, Path]) -> 
 class SlowCommit:
     """An index to which somebody commits, table by table, and a clock that the reader waits by."""
 
-    def __init__(self, indexed: tuple[Path, Path], tmp_path: Path) -> None:
-        self.index, self._after = tmp_path / "slow", tmp_path / "after"
+    def __init__(self, indexed: tuple[Path, Path], tmp_path: Path, clock: Clock) -> None:
+        self.index, self.after = tmp_path / "slow", tmp_path / "after"
         logdir, before = indexed
         shutil.copytree(before, self.index)
         log(logdir, "c", 7.0, wall_time=3000.0)
         update(logdir, before)
-        shutil.copytree(before, self._after)
-        self.now = 0.0
+        shutil.copytree(before, self.after)
+        self.clock = clock
+        clock.rules(reader_module)
+        clock.ahead = 3600  # The clock of the machine that commits is an hour behind.
+        clock.sleep = self.sleep
         self.left = ["items", "points", "runs"]
 
     def commit(self, table: str) -> None:
-        shutil.copytree(self._after / table, self.index / table, dirs_exist_ok=True)
+        shutil.copytree(self.after / table, self.index / table, dirs_exist_ok=True)
 
     def sleep(self, seconds: float) -> None:
         """Time passes, and the commit goes on in small steps."""
-        self.now += 4.0
+        self.clock.advance(4)
         if self.left:
             self.commit(self.left.pop(0))
 
-    def clock(self) -> SimpleNamespace:
-        """A module `time`. The clock of the machine that commits is an hour behind."""
-        return SimpleNamespace(
-            time=lambda: time.time() + 3600, monotonic=lambda: self.now, sleep=self.sleep
-        )
-
 
 @pytest.fixture
-def slow_commit(
-    indexed: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> SlowCommit:
-    made = SlowCommit(indexed, tmp_path)
-    monkeypatch.setattr(reader_module, "time", made.clock())
-    return made
+def slow_commit(indexed: tuple[Path, Path], tmp_path: Path, clock: Clock) -> SlowCommit:
+    return SlowCommit(indexed, tmp_path, clock)
 
 
 def test_a_command_waits_for_a_commit_to_end(slow_commit: SlowCommit) -> None:
@@ -229,7 +221,7 @@ def test_a_command_says_when_a_commit_does_not_end(slow_commit: SlowCommit) -> N
     assert line.startswith(
         f"the tables `runs` and `series` of the index {slow_commit.index} differ"
     )
-    assert slow_commit.now < 10
+    assert slow_commit.clock.now < 10
 
 
 def test_a_server_says_that_tables_differ_when_that_has_held_for_a_while(
@@ -239,10 +231,10 @@ def test_a_server_says_that_tables_differ_when_that_has_held_for_a_while(
     slow_commit.commit("series")
     reader = IndexReader(str(slow_commit.index), is_server=True)
     runs = reader.runs
-    for slow_commit.now in (0.0, 29.0):
+    for slow_commit.clock.now in (0.0, 29.0):
         reader.refresh()
         assert [*reader.problems] == []
-    slow_commit.now = 31.0
+    slow_commit.clock.now = 31.0
     reader.refresh()
     (line,) = reader.problems
     assert "differ" in line

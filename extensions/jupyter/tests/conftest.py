@@ -33,7 +33,7 @@ class Lab:
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.port = 0
-        self._runtime = folder / "runtime"
+        self.runtime = folder / "runtime"
         kept = {
             name: text
             for name, text in os.environ.items()
@@ -41,7 +41,7 @@ class Lab:
         }
         environment = {
             **kept, "HOME": str(folder), "TMPDIR": str(self.temporary),
-            "JUPYTER_RUNTIME_DIR": str(self._runtime),
+            "JUPYTER_RUNTIME_DIR": str(self.runtime),
             "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "TENSORBOARD_BINARY": str(PROGRAMS / "tbcore"), **variables,
         }  # fmt: skip
@@ -54,16 +54,16 @@ class Lab:
         ]  # fmt: skip
         self.log = folder / "lab.log"
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        until(self._responds)
+        until(self.responds)
 
-    def _responds(self) -> bool:
-        assert self._process.poll() is None, self.log.read_text()
+    def responds(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
         try:
-            file = self._runtime / f"jpserver-{self._process.pid}.json"
+            file = self.runtime / f"jpserver-{self.process.pid}.json"
             self.port = json.loads(file.read_text())["port"]
             return self.request("api/status") is not None
         except (OSError, ValueError):  # The file is not there, or not complete.
@@ -98,12 +98,23 @@ class Lab:
         return f"lab/workspaces/{secrets.token_hex(4)}"
 
     def end(self) -> None:
-        self._process.terminate()
+        self.process.terminate()
         try:
-            self._process.wait(WAIT_SECONDS)
+            self.process.wait(WAIT_SECONDS)
         finally:
-            if self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def keep_temporary_files(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | str], None]:
+    """`keep_temporary_files(folder)`: temporary files of this process go there, which is made."""
+
+    def keep(folder: Path | str) -> None:
+        Path(folder).mkdir(exist_ok=True)
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+
+    return keep
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,12 @@ from tbcore_testing import write_run
 
 
 @pytest.fixture(autouse=True)
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_temporary_files: Callable[[Path], None]
+) -> Iterator[Path]:
     """This process is a kernel in a folder with logs; its servers end with the test."""
     write_run(tmp_path / "runs", "train", scalars={"loss": [1.0, 0.5]})
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    keep_temporary_files(tmp_path / "tmp")
     monkeypatch.chdir(tmp_path)
     path = [os.path.abspath(entry) for entry in sys.path if entry]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))

@@ -26,14 +26,15 @@ CONFIG = Config(logdir="runs", port=6007, path_prefix="/logs")
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_temporary_files: Callable[[Path], None]
+) -> Path:
     """A folder for temporary files, with logs in the working directory."""
     write_run(tmp_path / "runs", "train", scalars={"loss": [1.0, 0.5]})
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "tmp"
-    folder.mkdir()
+    keep_temporary_files(folder)
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr("tempfile.tempdir", None)
     return folder
 
 
@@ -102,11 +103,11 @@ def test_the_file_is_for_this_user_and_the_folder_for_all(temporary: Path) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
-def test_other_users_cannot_read_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_users_cannot_read_the_file(keep_temporary_files: Callable[[str], None]) -> None:
     """They see that it is there."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o777)
-        monkeypatch.setattr("tempfile.tempdir", folder)
+        keep_temporary_files(folder)
         launched = InfoFile([])
         launched.started(CONFIG)
         [file] = Path(folder, FOLDER).iterdir()

@@ -12,8 +12,10 @@ import httpx
 import pytest
 from commands import command, piped
 from common_fixtures import until
+from disk import Clock
 from storages import BUCKET, Home, S3Server, forget_connections, s3_error
 
+from tbcore_remote import connection
 from tbcore_testing import write_run
 
 pytest.importorskip("tbcore_index")
@@ -66,10 +68,10 @@ def test_an_endpoint_may_be_where_others_look_for_it(
 
 
 def test_new_credentials_are_used_by_what_is_open(
-    s3: S3Server, home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, home: Home, folder: Path, clock: Clock
 ) -> None:
     """A server and a command that run for days go on when others are written into the file."""
-    monkeypatch.setattr("tbcore_remote.connection._MIN_CONNECTED_SECONDS", 0.0)
+    clock.rules(connection)
     update()
     index = IndexReader(INDEX)
     coordinator = Coordinator(INDEX, ThreadPoolExecutor(1))
@@ -77,6 +79,7 @@ def test_new_credentials_are_used_by_what_is_open(
     s3.upload(folder, "logs")
     expired = s3_error("400 Bad Request", "ExpiredToken")
     s3.answer = lambda request: expired if "=first/" in request.authorization else None
+    clock.advance(31)
     with pytest.raises(TbcoreError, match=f"^cannot read the index {INDEX}: ExpiredToken$"):
         index.refresh()
     with pytest.raises(TbcoreError, match=f"^cannot read the index {INDEX}: ExpiredToken$"):

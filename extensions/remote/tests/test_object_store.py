@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from disk import Clock
 from storages import (
     BUCKET,
     FILE,
@@ -380,20 +381,20 @@ def test_runs_are_in_the_order_of_their_first_events(s3: S3Server, tmp_path: Pat
 
 
 def test_at_rest_there_are_at_most_ten_listings_an_hour(
-    s3: S3Server, growing: list[bytes], monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, growing: list[bytes], clock: Clock
 ) -> None:
     """An open page keeps the pause short, and opening one lists at once."""
     from tbcore_remote import directory
 
     s3.put(f"runs/a/{FILE}", growing[1])
-    now = [1000.0]
-    monkeypatch.setattr(directory.time, "monotonic", lambda: now[0])
+    clock.rules(directory)
+    clock.advance(1000)
     watched = Watched(reload_interval=None)
 
     def listings(seconds: float) -> int:
         s3.reads()
         for _ in range(int(seconds / 5)):
-            now[0] += 5
+            clock.advance(5)
             watched.loader.load_once()
         return len([request for request in s3.reads() if request.is_listing])
 

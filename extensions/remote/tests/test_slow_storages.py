@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from disk import Clock
 from storages import (
     CREDENTIALS,
     FILE,
@@ -24,7 +25,9 @@ from storages import (
 
 import tbcore
 from tbcore.eventfiles.addresses import fetch_ahead
+from tbcore.eventfiles.logdir import LogdirSpec, scan
 from tbcore.eventfiles.storage import EventFile
+from tbcore_remote import connection
 
 pytestmark = pytest.mark.services
 
@@ -45,14 +48,14 @@ def test_a_slow_listing_does_not_delay_a_disk(s3: S3Server, folder: Path, tmp_pa
         assert watched.steps("b") == [5, 6][:number]
         assert (watched.multiplexer.runs() == ["b"]) == (number == 1)
         may_answer.set()
-        assert watched.loader._wake.wait(60), "the listing ends the pause"
+        assert watched.wake.wait(60), "the listing ends the pause"
         assert watched.steps("a") == [1, 2][:number]
-        watched.loader._wake.clear()
+        watched.wake.clear()
         may_answer.clear()
         events(folder / "b" / FILE, 5, 6)
         s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 1, 2))
         watched.multiplexer._scan_soon()
-        watched.loader._wake.clear()
+        watched.wake.clear()
     may_answer.set()
 
 
@@ -61,7 +64,7 @@ def test_changes_on_a_disk_cause_no_listings(s3: S3Server, folder: Path) -> None
     s3.put(f"runs/a/{FILE}", events(folder / "b" / FILE, 5))
     watched = Watched(URI, str(folder), reload_interval=3600)
     watched.steps("b")
-    assert watched.loader._wake.wait(60)
+    assert watched.wake.wait(60)
     for number in range(6, 10):
         events(folder / "b" / FILE, *range(5, number))
         assert watched.steps("b") == list(range(5, number))
@@ -99,7 +102,8 @@ def test_the_rest_of_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Pat
     for number in range(8):
         s3.put(f"runs/r{number}/{FILE}", events(tmp_path / FILE, *range(20 + number)))
     watched = Watched()
-    files = [file for each in watched.loader._logdir.scan().runs.values() for file in each]
+    runs = scan([LogdirSpec(None, URI)]).runs
+    files = [file for each in runs.values() for file in each]
     heads: list[tuple[EventFile, int]] = [(file, 0) for file in files]
     fetch_ahead(heads, 100)
     s3.reads()
@@ -126,17 +130,19 @@ def test_requests_are_repeated_a_few_times_only(s3: S3Server, tmp_path: Path) ->
 
 
 def test_other_credentials_are_found_when_the_old_ones_are_refused(
-    s3: S3Server, home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, home: Home, folder: Path, clock: Clock
 ) -> None:
     """Somebody writes new ones into a file each day, while a server runs."""
-    monkeypatch.setattr("tbcore_remote.connection._MIN_CONNECTED_SECONDS", 0.0)
+    clock.rules(connection)
     watched = Watched("s3://bucket/logs")
     assert watched.steps("a") == [0, 1]
+    clock.advance(31)
     s3.put(f"logs/b/{FILE}", events(folder / FILE, 5))
     expired = s3_error("400 Bad Request", "ExpiredToken")
     s3.answer = lambda request: expired if "=first/" in request.authorization else None
     assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [])
     home.write_key("second")
+    clock.advance(31)
     watched.loader.load_once()
     assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [5])
 
@@ -181,22 +187,22 @@ class Relay:
     def __init__(self, target: int) -> None:
         self.may_send = threading.Event()
         self.may_send.set()
-        self._target = target
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.target = target
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self.accept_all, daemon=True).start()
 
-    def _accept(self) -> None:
+    def accept_all(self) -> None:
         while True:
-            client = self._listening.accept()[0]
+            client = self.listening.accept()[0]
             if not self.may_send.is_set():
                 client.close()
                 continue
-            server = socket.create_connection(("127.0.0.1", self._target))
+            server = socket.create_connection(("127.0.0.1", self.target))
             for ends in ((client, server), (server, client)):
-                threading.Thread(target=self._send, args=ends, daemon=True).start()
+                threading.Thread(target=self.send, args=ends, daemon=True).start()
 
-    def _send(self, source: socket.socket, target: socket.socket) -> None:
+    def send(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 self.may_send.wait()

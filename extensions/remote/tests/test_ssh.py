@@ -35,23 +35,23 @@ class Machine:
         self.known_hosts = folder / "home" / ".ssh" / "known_hosts"
         self.config = folder / "home" / ".ssh" / "config"
         self.user_key = folder / "home" / ".ssh" / "id_ed25519"
-        self._program = program
-        self._started = started
+        self.program = program
+        self.started = started
 
     def start(self, *host_keys: str) -> None:
         """Starts the sshd, in place of the one before, with these keys. All of them are known."""
         self.stop()
-        process = storages.sshd(self._program, self.folder, self.port, host_keys or ("host_key",))
-        self._started.append(process)
+        process = storages.sshd(self.program, self.folder, self.port, host_keys or ("host_key",))
+        self.started.append(process)
         storages.wait_for_port(process, self.port)
         self.user_key.write_bytes((self.folder / "user_key").read_bytes())
         self.user_key.chmod(0o600)
 
     def stop(self) -> None:
         """Stops the sshd, if it was started."""
-        if self._started:
-            self._started[-1].terminate()
-            self._started[-1].wait(10)
+        if self.started:
+            self.started[-1].terminate()
+            self.started[-1].wait(10)
 
     def key(self, name: str = "host_key", key_type: str = "ed25519") -> str:
         """The public half of a key of the host, such as `ssh-ed25519 AAAA`."""

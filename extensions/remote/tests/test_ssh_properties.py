@@ -121,10 +121,11 @@ def test_configurations_mean_what_they_mean_for_ssh(
     assert [found.address] == expected["hostname"]
     assert [found.user] == expected["user"]
     assert [str(found.port)] == expected["port"]
-    assert found._values.get("hostkeyalias") == expected.get("hostkeyalias")
+    values = found._values
+    assert values.get("hostkeyalias") == expected.get("hostkeyalias")
     for word in ("userknownhostsfile", "globalknownhostsfile", "identityfile"):
-        if word in found._values:
-            assert " ".join(found._values[word]) == " ".join(expected[word])
+        if word in values:
+            assert " ".join(values[word]) == " ".join(expected[word])
 
 
 KEYS = (

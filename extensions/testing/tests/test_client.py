@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disk import Disk
 
 from tbcore.errors import TbcoreError
 from tbcore_testing import make_client, write_run
@@ -23,15 +24,11 @@ def test_a_wrong_option_names_the_function(tmp_path: Path, name: str) -> None:
 def test_a_log_directory_that_cannot_be_listed(
     tmp_path: Path,
     tbcore_client: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    disk: Disk,
     options: dict[str, Any],
 ) -> None:
     """It is an error with the reason, unlike one without runs."""
-
-    def refuse(path: str) -> Any:
-        raise PermissionError(13, "Permission denied", path)
-
-    monkeypatch.setattr("os.scandir", refuse)
+    disk.refuse(tmp_path)
     with pytest.raises(TbcoreError, match=rf"^cannot list {tmp_path}: Permission denied$"):
         tbcore_client(tmp_path, **options)
 

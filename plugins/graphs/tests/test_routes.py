@@ -392,16 +392,14 @@ def test_a_graph_that_is_rewritten_is_read_again(
 
 
 def test_long_text_is_sent_while_it_is_generated(
-    tbcore_logdir: Path, tbcore_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+    tbcore_logdir: Path, tbcore_client: MakeClient, calls_of: Callable[..., list[Any]]
 ) -> None:
     """The second response comes from the cache and is the same."""
     graph = graph_of(*(f"scope/node_{i}" for i in range(40_000)))
     write_run(tbcore_logdir, "train", graph=graph.SerializeToString())
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_graphs])
     client.headers["Accept-Encoding"] = "identity"
-    calls: list[Any] = []
-    graph_text = routes.graph_text
-    monkeypatch.setattr(routes, "graph_text", lambda *args: calls.append(args) or graph_text(*args))
+    calls = calls_of(routes.graph_text)
 
     responses = [client.get(f"{PLUGIN}/graph?run=train") for _ in range(2)]
 

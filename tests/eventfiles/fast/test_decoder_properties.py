@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import Call, Watch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tables import rows_of
@@ -612,19 +613,14 @@ def similar_run(
 
 
 @pytest.fixture
-def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Offsets of the files at which templates matched."""
-    used: list[int] = []
+def templates_used(calls_of: Watch) -> list[Call]:
+    """The calls of templates that matched; `offsets` are where."""
+    return calls_of(FileTemplate.items)
 
-    def items(
-        self: FileTemplate, buffer: bytearray, start: int, base: int
-    ) -> Iterator[DecodedItem]:
-        used.append(start)
-        return real(self, buffer, start, base)
 
-    real = FileTemplate.items
-    monkeypatch.setattr(FileTemplate, "items", items)
-    return used
+def offsets(templates_used: list[Call]) -> list[int]:
+    """The offsets of the files at which templates matched."""
+    return [call.arguments["start"] for call in templates_used]
 
 
 @pytest.mark.parametrize("form", [
@@ -635,11 +631,11 @@ def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     {"ends_with_nan": True},
 ])  # fmt: skip
 def test_the_third_of_several_similar_files_matches_a_template(
-    tmp_path: Path, templates_used: list[int], form: dict[str, bool]
+    tmp_path: Path, templates_used: list[Call], form: dict[str, bool]
 ) -> None:
     """The template is learnt from the second one, which is as long as the first."""
     assert_same_files(tmp_path, [similar_run(seed, **form) for seed in range(5)])
-    assert templates_used == [0, 0, 0]
+    assert offsets(templates_used) == [0, 0, 0]
 
 
 def test_the_last_event_of_a_block_may_have_no_time(tmp_path: Path) -> None:
@@ -658,7 +654,7 @@ def ends_of(content: bytes) -> list[int]:
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
 def test_runs_that_were_stopped_early_match_a_template(
-    tmp_path: Path, templates_used: list[int], form: dict[str, Any]
+    tmp_path: Path, templates_used: list[Call], form: dict[str, Any]
 ) -> None:
     """Wherever they were stopped, also within a step. Files of a few records have no template."""
     first, *whole = [similar_run(seed, **form) for seed in range(3)]
@@ -670,14 +666,14 @@ def test_runs_that_were_stopped_early_match_a_template(
 
 
 def test_files_with_equal_lengths_but_other_tags_are_learnt_apart(
-    tmp_path: Path, templates_used: list[int]
+    tmp_path: Path, templates_used: list[Call]
 ) -> None:
     """The template of the first tags does not match, so that of the others begins later."""
     tags = ("loss", "val", "lR", "é", "test")
     others = [similar_run(seed, tags=tags) for seed in range(3, 7)]
     assert_same_files(tmp_path, [*map(similar_run, range(3)), *others, similar_run(7)])
     first_record = ends_of(others[0])[0]
-    assert templates_used == [0, first_record, first_record, 0]
+    assert offsets(templates_used) == [0, first_record, first_record, 0]
 
 
 @pytest.mark.parametrize("last", [
@@ -685,7 +681,7 @@ def test_files_with_equal_lengths_but_other_tags_are_learnt_apart(
     {"tensor": numpy_to_tensor(np.array(1.0, np.float64))},
 ])  # fmt: skip
 def test_files_without_a_template(
-    tmp_path: Path, templates_used: list[int], last: dict[str, Any]
+    tmp_path: Path, templates_used: list[Call], last: dict[str, Any]
 ) -> None:
     """Their last value is no scalar, or has another type."""
     event = Event(wall_time=1.0, step=1)
@@ -695,12 +691,12 @@ def test_files_without_a_template(
     assert not templates_used
 
 
-def test_the_file_version_may_have_no_wall_time(tmp_path: Path, templates_used: list[int]) -> None:
+def test_the_file_version_may_have_no_wall_time(tmp_path: Path, templates_used: list[Call]) -> None:
     """Protobuf does not write a wall time of 0, so the file version is where it would be."""
     version = record_bytes(Event(file_version="brain.Event:2").SerializeToString())
     contents = [version + run[ends_of(run)[0] :] for run in map(similar_run, range(4))]
     assert_same_files(tmp_path, contents)
-    assert templates_used == [len(version)] * 2
+    assert offsets(templates_used) == [len(version)] * 2
 
 
 @pytest.mark.parametrize("max_bytes", [5000, 1500])
@@ -725,17 +721,10 @@ def test_the_cache_of_templates_is_bounded(tmp_path: Path, max_bytes: int) -> No
 
 
 def test_nothing_is_learnt_from_files_that_only_have_equal_lengths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, calls_of: Watch
 ) -> None:
     """To learn from a file takes about as long as to read it."""
-    attempts: list[Sequence[int]] = []
-    real = file_templates._learn_template
-
-    def learn(buffer: bytearray, bounds: Sequence[int], *layouts: Any) -> Any:
-        attempts.append(bounds)
-        return real(buffer, bounds, *layouts)
-
-    monkeypatch.setattr(file_templates, "_learn_template", learn)
+    attempts = calls_of(file_templates._learn_template)
     contents = []
     for number in range(60):
         for _ in range(2):
@@ -765,7 +754,7 @@ def test_a_file_template_may_follow_a_part_of_a_cycle(tmp_path: Path, num_before
 
 
 def test_the_first_records_of_similar_files_may_differ(
-    tmp_path: Path, templates_used: list[int]
+    tmp_path: Path, templates_used: list[Call]
 ) -> None:
     """For example by their hyperparameters; the template starts after them."""
     names = ["a", "bcd", "a longer name", "e", "fg"]
@@ -773,13 +762,15 @@ def test_the_first_records_of_similar_files_may_differ(
     assert_same_files(tmp_path, contents)
     # Before the template are the record of the file version, of constant size, and the name.
     name_bytes = [len(content) - len(similar_run(i)) for i, content in enumerate(contents)]
-    lengths = {start - size for start, size in zip(templates_used, name_bytes[2:], strict=True)}
+    lengths = {
+        start - size for start, size in zip(offsets(templates_used), name_bytes[2:], strict=True)
+    }
     assert len(lengths) == 1
 
 
 @pytest.mark.parametrize("bits", [21, 28, 35, 56])
 def test_steps_of_similar_files_may_be_large(
-    tmp_path: Path, templates_used: list[int], bits: int
+    tmp_path: Path, templates_used: list[Call], bits: int
 ) -> None:
     """The largest steps whose varints have three, four, five and eight bytes, and the next ones."""
     end = 1 << bits
@@ -795,17 +786,17 @@ def test_steps_of_similar_files_may_be_large(
     {"steps": (0, 1, 2, 3, 128, 127, 300, 70_000)},
 ])  # fmt: skip
 def test_files_of_equal_length_may_have_different_records(
-    tmp_path: Path, templates_used: list[int], form: dict[str, Any]
+    tmp_path: Path, templates_used: list[Call], form: dict[str, Any]
 ) -> None:
     """All checksums are right, so only the comparison of bytes shows the difference."""
     assert len(similar_run(3, **form)) == len(similar_run(3))
     assert_same_files(tmp_path, [*map(similar_run, range(3)), similar_run(3, **form)])
-    assert templates_used == [0]
+    assert offsets(templates_used) == [0]
 
 
 @pytest.mark.slow
 def test_a_flipped_bit_in_any_byte_of_a_similar_file(
-    tmp_path: Path, templates_used: list[int]
+    tmp_path: Path, templates_used: list[Call]
 ) -> None:
     """The template does not match, and the file is read in another way."""
     # Steps of one, two and three bytes, in as few records as have a template.
@@ -816,7 +807,7 @@ def test_a_flipped_bit_in_any_byte_of_a_similar_file(
         other[offset] ^= 1 << offset % 8
         flipped.append(bytes(other))
     assert_same_files(tmp_path, [first, second, content, *flipped], in_batches=True)
-    assert templates_used == [0]
+    assert offsets(templates_used) == [0]
 
 
 @pytest.mark.slow

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from calls import Watch
 from tables import rows_of, steps_of
 
-from tbcore.eventfiles import plain
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.fast import gather, layouts
+from tbcore.eventfiles.fast import layouts
 from tbcore.eventfiles.fast.layouts import learn
 from tbcore.eventfiles.fast.row_templates import find_cycle
 from tbcore.eventfiles.proto.event_pb2 import Event
@@ -127,19 +127,9 @@ def test_find_cycle(numbers: list[int], length: int) -> None:
 
 
 @pytest.fixture
-def num_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def num_parsed(calls_of: Watch) -> Callable[[], int]:
     """Returns the number of events that protobuf has parsed so far."""
-    calls: list[int] = []
-
-    class Counting:
-        @staticmethod
-        def FromString(data: bytes) -> Event:
-            calls.append(len(data))
-            return Event.FromString(data)
-
-    monkeypatch.setattr(gather, "Event", Counting)
-    monkeypatch.setattr(plain, "Event", Counting)
-    return lambda: len(calls)
+    return calls_of(Event.FromString).__len__
 
 
 def columns(path: Path, decoder: Decoder) -> dict[str, list[tuple[int, Any]]]:
@@ -201,23 +191,10 @@ def test_irregular_logs_are_not_parsed_by_protobuf(
 
 
 def test_many_field_offsets_of_one_length_are_left_to_protobuf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
+    tmp_path: Path, calls_of: Watch
 ) -> None:
     """The work is bounded by a small multiple of the records, even in a file made to be slow."""
-    learnt: list[bytes] = []
-    hashed: list[int] = []
-    real_learn, real_hash = layouts.learn, layouts._LayoutGroup._hash
-
-    def learn(payload: bytes) -> layouts.Layout | None:
-        learnt.append(payload)
-        return real_learn(payload)
-
-    def hash_rows(self: layouts._LayoutGroup, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        hashed.append(len(rows))
-        return real_hash(self, rows)
-
-    monkeypatch.setattr(layouts, "learn", learn)
-    monkeypatch.setattr(layouts._LayoutGroup, "_hash", hash_rows)
+    calls = calls_of(layouts.learn, layouts._LayoutGroup._hash, Event.FromString)
     records = []
     for first in range(1, 30):
         for second in range(1, 30):
@@ -230,24 +207,24 @@ def test_many_field_offsets_of_one_length_are_left_to_protobuf(
     found = columns(path, Decoder())
     assert sum(map(len, found.values())) == 3 * len(records)
     assert len({len(record) for record in records}) == 1
-    assert len(learnt) < 2 * len(records)
-    assert sum(hashed) < 200 * len(records)
-    assert num_parsed() <= len(records)
+    num = Counter(call.name for call in calls)
+    num_hashed = sum(len(call.arguments["constants"]) for call in calls if call.name == "_hash")
+    assert 0 < num["learn"] < 2 * len(records)
+    assert 0 < num_hashed < 200 * len(records)
+    # To learn a layout takes one more.
+    assert 0 < num["FromString"] - num["learn"] <= len(records)
 
 
-def test_many_tags_of_one_length_are_learnt_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_parsed: Callable[[], int]
-) -> None:
+def test_many_tags_of_one_length_are_learnt_at_once(tmp_path: Path, calls_of: Watch) -> None:
     """Each layout is learnt only once."""
-    learnt: list[bytes] = []
-    real = layouts.learn
-    monkeypatch.setattr(layouts, "learn", lambda payload: learnt.append(payload) or real(payload))
+    calls = calls_of(layouts.learn, Event.FromString)
     path = tmp_path / "1.tfevents"
     write(path, 40, [f"tag{i:04}" for i in range(500)])
     found = columns(path, Decoder())
     assert {len(rows) for rows in found.values()} == {40}
-    assert len(learnt) < 3 * 500 + 100  # the step 0 has no bytes, all others have one
-    assert num_parsed() < 4 * 500
+    num = Counter(call.name for call in calls)
+    assert 0 < num["learn"] < 3 * 500 + 100  # the step 0 has no bytes, all others have one
+    assert 0 < num["FromString"] - num["learn"] < 4 * 500
 
 
 @pytest.mark.parametrize(

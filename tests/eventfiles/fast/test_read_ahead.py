@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from disk import Disk
 from tables import rows_of, steps_of
 
 from tbcore.eventfiles.decoder import Decoder
@@ -84,15 +85,11 @@ def test_files_that_were_read_ahead_yield_tables(
 
 
 def test_files_of_a_batch_that_failed_are_not_mistaken_for_those_of_the_next(
-    tmp_path: Path, small_files: SmallFileReader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, small_files: SmallFileReader, disk: Disk
 ) -> None:
     """A bug in the middle of a batch costs that batch alone."""
     files = readers_of([write(tmp_path / f"{n}.tfevents", begin=n) for n in range(4)])
-
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("a bug")
-
-    monkeypatch.setattr(files[2], "read_whole", fail)
+    disk.errors[files[2].path] = ZeroDivisionError("a bug")
     with pytest.raises(ZeroDivisionError):
         small_files.preload(files[:3])
     small_files.preload(files[3:])
@@ -125,24 +122,21 @@ def test_a_tiny_file_that_grows_is_read_from_there(
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_reader(
-    tmp_path: Path, small_files: SmallFileReader, monkeypatch: pytest.MonkeyPatch, when: str
+    tmp_path: Path, small_files: SmallFileReader, disk: Disk, when: str
 ) -> None:
     """The bytes in the buffer after its end may belong to another file."""
     paths = [write(tmp_path / name) for name in ("a.tfevents", "b.tfevents")]
     small_files.preload(readers_of(paths[:1]))
-    real = os.preadv
 
-    def preadv(descriptor: int, buffers: list[memoryview], offset: int) -> int:
-        if when == "before":
-            os.truncate(paths[0], 40)
-        count = real(descriptor, buffers, offset)
-        os.truncate(paths[0], 40)
-        return count
+    def cut(path: str) -> None:
+        os.truncate(path, 40)
 
+    if when == "before":
+        disk.after_open = cut
+    else:
+        disk.after_read = cut
     files = readers_of(paths[:1])
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "preadv", preadv)
-        small_files.preload(files)
+    small_files.preload(files)
     assert steps_of(files[0].read()) == []
     assert files[0].offset == 40
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
+from calls import Watch
 from tables import rows_of
 
-from tbcore.eventfiles import decoder as decoder_module
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.fast.layouts import learn
 from tbcore.eventfiles.fast.row_templates import RowTemplate
+from tbcore.eventfiles.framing import find_frames
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileReader
 from tbcore.tuning import Tuning
@@ -35,7 +34,7 @@ def test_a_row_template_leaves_the_buffer_unchanged() -> None:
     assert buffer == data + bytes(64)
 
 
-def test_each_record_is_walked_about_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_record_is_walked_about_once(tmp_path: Path, calls_of: Watch) -> None:
     """Even if every few steps other records interrupt a cycle of scalars."""
     path = tmp_path / "a.tfevents"
     num_records = 1
@@ -48,19 +47,10 @@ def test_each_record_is_walked_about_once(tmp_path: Path, monkeypatch: pytest.Mo
                     writer.add_histogram(f"weights{tag}", [1.0, 2.0], step)
                 num_records += 3 + step % 7
             num_records += 10
-    walked = 0
-
-    def find_frames(*arguments: Any, **options: Any) -> Any:
-        nonlocal walked
-        frames = real(*arguments, **options)
-        walked += len(frames.starts)
-        return frames
-
-    real = decoder_module.find_frames
-    monkeypatch.setattr(decoder_module, "find_frames", find_frames)
+    calls = calls_of(find_frames)
     decoder = Decoder()
     for _ in range(3):
         file = FileReader(str(path), 0, decoder)
         assert len(rows_of(file.read())) == num_records - 1
         assert file.problems == []
-    assert walked < 3 * 2 * num_records
+    assert 0 < sum(len(call.result.starts) for call in calls) < 3 * 2 * num_records
