@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tbcore.plugins.config import PluginOptions
     from tbcore.plugins.hookspecs import LegacyApi, PluginInfo, hookimpl
     from tbcore.plugins.options import Option
+    from tbcore.store.hyperparameters import RunHParams
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
@@ -40,13 +41,14 @@ __version__ = "0.1.0"
 __all__ = [
     "BadRequestError", "Claim", "Claims", "DataError", "DataLossError", "DecodeError", "Item",
     "ItemSeries", "Kind", "LastPoints", "LegacyApi", "Multiplexer", "NotFoundError", "Option",
-    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "SideFile", "SmoothingKind",
-    "TbcoreError", "hookimpl", "open", "smoothed",
+    "PluginError", "PluginInfo", "PluginOptions", "RunHParams", "ScalarSeries", "SideFile",
+    "SmoothingKind", "TbcoreError", "hookimpl", "open", "smoothed",
 ]  # fmt: skip
 
 _MODULES = (
     "errors", "kinds", "plugins.options", "plugins.config", "plugins.hookspecs",
     "store.smoothing", "store.items", "store.series", "store.side_files", "store.multiplexer",
+    "store.hyperparameters",
 )  # fmt: skip
 """The modules that define the names, those that are imported fastest first."""
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tbcore.plugins.types import LoadedPlugin
     from tbcore.queries import format_name
     from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.evaluation import fact_of, text_of
+    from tbcore.queries.evaluation import fact_of, group_text
     from tbcore.queries.offers import format_attribute
     from tbcore.queries.syntax import parse, parse_attribute
     from tbcore.server.in_thread import Server
@@ -62,11 +62,11 @@ __all__ = [
     "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
     "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
     "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
-    "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "guarded",
+    "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "group_text", "guarded",
     "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
     "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
     "open_notes", "parse", "parse_attribute", "plural", "quoted", "replace_query", "size",
-    "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json", "user_directory", "warn",
+    "sort_key", "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn",
     "warnings_printed", "watch",
 ]  # fmt: skip
 
@@ -99,7 +99,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.types": ("LoadedPlugin",),
     "tbcore.queries": ("format_name",),
     "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.evaluation": ("fact_of", "text_of"),
+    "tbcore.queries.evaluation": ("fact_of", "group_text"),
     "tbcore.queries.offers": ("format_attribute",),
     "tbcore.queries.syntax": ("parse", "parse_attribute"),
     "tbcore.server.in_thread": ("Server",),

@@ -35,8 +35,8 @@ from tbcore.queries.evaluation import (
     comparisons,
     matching_runs,
 )
-from tbcore.queries.inheritance import InheritedHParams
 from tbcore.queries.syntax import MAX_QUERY_CHARACTERS
+from tbcore.store.hyperparameters import InheritedHParams
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
@@ -56,7 +56,6 @@ _MAX_CACHED_COLUMNS = 16
 _MAX_CACHED_POINTS = 300_000
 """Maximum number of points in all cached columns, at 170 bytes each; a single column may have
 more."""
-_NO_HPARAMS: Mapping[str, HParam] = {}
 
 T = TypeVar("T")
 _ColumnKey = tuple[str, str, int | None]
@@ -119,7 +118,7 @@ class Index:
 
     def __init__(self, hparams: InheritedHParams, schemas: Sequence[Schema]) -> None:
         self.hparams = hparams
-        self.hparam_names = Names(name for _, own in hparams.own.values() for name in own)
+        self.hparam_names = Names(name for _, own in hparams.own.values() for name in own.values)
         self.tags = Names(chain.from_iterable(schema.tags for schema in schemas))
         self._schemas = schemas
 
@@ -147,10 +146,8 @@ class RunAttributes:
     def columns(self) -> RunColumns:
         """Columns for all runs, as of the last commit."""
         with self._lock:
-            # Read while holding the lock, so that `updated` never gets an older state.
-            state = self._multiplexer._state
-            if self._index.hparams.listings_generation != state.listings.generation:
-                hparams = self._index.hparams.updated(state)
+            state, hparams = self._multiplexer._with_hparams()
+            if self._index.hparams is not hparams:
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
             notes = self._multiplexer._notes or self._multiplexer._notes_fault
             return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
@@ -191,6 +188,9 @@ class RunColumns:
         columns are computed, and may raise an exception."""
         self._state, self._notes, self.check = state, notes, check
         self._cached = cached_column
+        self.report: Callable[..., object] = lambda *lines: None
+        """Called with the problems of hyperparameters, a line each, when an answer depends on
+        them."""
         self.runs = runs
         self.generation = state.generation
         self.now = time.time()
@@ -255,10 +255,11 @@ class RunColumns:
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""
         self.check()
+        self.report(*self.index.hparams.problems)
         by_run = self.index.hparams.by_run
         find = _finder(name, self.index.hparam_names.candidates(name))
-        columns = (by_run.get(run, _NO_HPARAMS) for run in self.runs)
-        return [None if (found := find(known)) is None else known[found] for known in columns]
+        owns = map(by_run.get, self.runs)
+        return [None if o is None or (k := find(o.values)) is None else o.values[k] for o in owns]
 
     def points(self, tag: str, stat: str, step: int | None) -> list[Point | None]:
         """Step and value of one point of a tag for each run.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tbcore.errors import BadRequestError
 from tbcore.store.state import is_live
+from tbcore.values import hparam_text
 
 DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 """A pattern for finite numbers."""
@@ -322,12 +322,12 @@ def _compare_hparams(column: Sequence[HParam | None], node: Comparison) -> Mask:
 
 def compare_hparam(value: HParam, node: Comparison) -> bool:
     """Whether a comparison is true of a value."""
-    number = read_number(value) if isinstance(value, str) else value
+    number = _as_number(value)
+    is_comparable = not isinstance(number, bool | str) and node.number is not None
     if node.operator in _COMPARE:
-        is_comparable = not isinstance(number, bool | None) and node.number is not None
         return is_comparable and bool(_COMPARE[node.operator](number, node.number))
-    if isinstance(number, bool | None) or node.number is None:
-        text = text_of(value).lower()
+    if not is_comparable:
+        text = hparam_text(value).lower()
         match node.text:
             case Glob(pattern):
                 is_equal = pattern.fullmatch(text) is not None
@@ -338,19 +338,18 @@ def compare_hparam(value: HParam, node: Comparison) -> bool:
     return is_equal == (node.operator == "=")
 
 
-def text_of(value: HParam) -> str:
-    """The value as a text, with numbers formatted as in JavaScript."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    if 1e-6 <= abs(value) < 1e21:
-        return np.format_float_positional(value, trim="-")
-    return re.sub(r"e([+-])0*", r"e\1", repr(float(value)))
+def _as_number(value: HParam) -> HParam:
+    """The number in a text, as which the text is compared; any other value itself."""
+    number = read_number(value) if isinstance(value, str) else None
+    return value if number is None else number
+
+
+def group_text(value: HParam) -> str:
+    """A text that is the same for values that `=` takes for equal, but for their case.
+
+    `groupText` in tbcore/web/lib/queries/names.js is the same.
+    """
+    return hparam_text(_as_number(value))
 
 
 def _is_live(facts: RunFacts) -> Mask:

@@ -19,9 +19,9 @@ from tbcore.queries.evaluation import (
     Offer,
     compare_hparam,
     comparisons,
-    text_of,
 )
 from tbcore.queries.syntax import FACTS
+from tbcore.values import hparam_text
 
 Note = tuple[str, list[Offer]]
 """A note, "" for none, and offers, the most likely first."""
@@ -102,7 +102,8 @@ def _about_value(text: str, node: Comparison, columns: RunColumns) -> Note | Non
         matcher.set_seq1(own.lower())
         return -ratio()
 
-    texts = [own for each in values.values() if len(own := text_of(each)) <= _MAX_VALUE_CHARACTERS]
+    texts = [hparam_text(each) for each in values.values()]
+    texts = [own for own in texts if len(own) <= _MAX_VALUE_CHARACTERS]
     likely = sorted(texts, key=lambda own: difference(own, matcher.quick_ratio))[:_MAX_VALUES]
     close = sorted(likely, key=lambda own: difference(own, matcher.ratio))[:_MAX_OFFERS]
     start, name_end, end = node.place

@@ -9,6 +9,7 @@ character in quotes, of `at( )` and of `change( )` replaced by `"`. Positions in
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NoReturn
 
@@ -51,6 +52,10 @@ _WITH_STEP = r"(?i:at|change)\([^)]*\)"
 _CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:{_WITH_STEP}|[^{_BLANK}|()"])*+')
 _MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:){_WITH_STEP}")
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
+_BEFORE_JSON = re.compile(
+    rf'((?:{_QUOTED.pattern}|[^{_BLANK}|()"=<>!])++)(==?|!=)(?=[{{\[])', re.ASCII
+)
+"""A name and an operator before a list or dict."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Maps operators to those that mean the same with the operands swapped."""
 _OPERAND = rf'[^{_BLANK}|()"=<>!]+'
@@ -169,6 +174,8 @@ class _Parser:
         start = self.at
         if self._text[start : start + 3].lower() == "re:":
             return self._expression()
+        if (compared := self._json()) is not None:
+            return compared
         chunk = self.chunk()
         mask = _mask(chunk)
         if operator := _OPERATOR.search(mask):
@@ -183,6 +190,25 @@ class _Parser:
             return Live() if mask.lower() == "live" else Not(Live())
         name = name_or_glob(chunk)
         return Word(name) if isinstance(name, str) else name
+
+    def _json(self) -> Comparison | None:
+        """Parses a comparison with a list or dict as it is printed, in which quotes are its own.
+
+        None if there is none here, and nothing is parsed.
+        """
+        text, start = self._text, self.at
+        found = _BEFORE_JSON.match(text, start)
+        if found is None or (attribute := _attribute(found[1], start)).kind != "hparam":
+            return None
+        try:
+            _, end = json.JSONDecoder().raw_decode(text, found.end())
+        except (ValueError, RecursionError):
+            return None
+        if text[end : end + 1] not in ("", "|", ")", *_BLANK):
+            return None
+        self.at = end
+        value, place = text[found.end() : end].lower(), Place(start, found.start(3), end)
+        return Comparison(attribute, found[3].replace("==", "="), None, value, place)
 
     def chunk(self) -> str:
         """Parses the chunk that starts here, and returns it with its quotes."""

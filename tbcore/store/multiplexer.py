@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from tbcore.store.state import KindSummary, RunDetails, SideFiles, State, is_liv
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.text import quoted
+
+if TYPE_CHECKING:
+    from tbcore.store.hyperparameters import InheritedHParams, RunHParams
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +98,8 @@ class Multiplexer:
         """The patterns of files that plugins claim."""
         self._notices: dict[str, str] = {}
         """Maps names of plugins to the last text of `notify`."""
+        self._hparams: InheritedHParams | None = None
+        self._hparams_lock = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
         self._commit(runs, (), modified)
@@ -274,6 +280,17 @@ class Multiplexer:
         text = metadata.summary_description or (self._notes.description(tag) if self._notes else "")
         return {"display_name": name, "description": text} if name or text else {}
 
+    def hyperparameters(self, runs: Iterable[str] | None = None) -> dict[str, RunHParams]:
+        """Maps runs to the hyperparameters that they logged or inherited.
+
+        A run that logged none has those of the nearest run above it that did, such as `exp` of
+        `exp/train`, or else those of the only run below it that did. Those of all `runs`, or of all
+        runs if it is None, are found together, and read once. Runs without any, and unknown runs,
+        are left out.
+        """
+        by_run = self._with_hparams()[1].by_run
+        return dict(by_run) if runs is None else {n: by_run[n] for n in runs if n in by_run}
+
     def first_event_time(self, run: str) -> float | None:
         """Wall time of the run's first event, in seconds since the epoch; None without an event.
 
@@ -303,6 +320,16 @@ class Multiplexer:
     def _kinds(self) -> list[KindSummary]:
         """All kinds that occur, in order of first appearance."""
         return list(self._state.listings.summaries)
+
+    def _with_hparams(self) -> tuple[State, InheritedHParams]:
+        """The state, and the hyperparameters as of this state."""
+        from tbcore.store.hyperparameters import InheritedHParams  # When they are first used.
+
+        with self._hparams_lock:
+            # Read while holding the lock, so that `updated` never gets an older state.
+            state = self._state
+            self._hparams = (self._hparams or InheritedHParams(-1)).updated(state)
+            return state, self._hparams
 
     def _run_details(self) -> list[RunDetails]:
         """The details of each run for a list of runs, in the order of `runs`.

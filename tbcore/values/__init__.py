@@ -38,6 +38,8 @@ from tbcore.values.hyperparameters import (
     SessionEndValue,
     SessionStartValue,
     experiment,
+    hparam_text,
+    paths_above,
     session_end,
     session_start,
 )
@@ -54,6 +56,6 @@ __all__ = [
     "SESSION_START_TAG", "AudioClip", "AudioValue", "Average", "DeclaredHParam", "DeclaredMetric",
     "ExperimentValue", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
     "SessionStartValue", "Spread", "Statistics", "Value", "audio", "bucket_table",
-    "column_statistics", "experiment", "fields", "group_statistics", "histogram", "image", "scalar",
-    "session_end", "session_start", "tensor", "text",
+    "column_statistics", "experiment", "fields", "group_statistics", "histogram", "hparam_text",
+    "image", "paths_above", "scalar", "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

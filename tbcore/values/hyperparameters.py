@@ -6,9 +6,13 @@ Keras, PyTorch and tensorboardX log the same messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import orjson
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import DecodeError
@@ -22,13 +26,16 @@ if TYPE_CHECKING:
 SESSION_START_TAG = "_hparams_/session_start_info"
 SESSION_END_TAG = "_hparams_/session_end_info"
 EXPERIMENT_TAG = "_hparams_/experiment"
+ROOT = "."
+"""The name of the run in the log directory itself, which is above all others."""
 
 
 class SessionStartValue(NamedTuple):
     """The hyperparameters of one training, logged at its start."""
 
     hparams: Mapping[str, Any]
-    """Maps each name to a float, str, bool, None, or a list or dict of these."""
+    """Maps each name to a float, str, bool, None, or a list or dict of these. All dicts are sorted
+    by name, since those on disk have no order."""
     group: str
     """Name of the session group; "" if none was logged."""
     model_uri: str
@@ -96,7 +103,7 @@ def session_start(metadata: SummaryMetadata) -> SessionStartValue:
     info = _message(metadata, "session_start_info")
     return SessionStartValue(
         # Not .items(), which protobuf implements as a loop in Python.
-        {name: _to_python(info.hparams[name]) for name in info.hparams},
+        {name: _to_python(info.hparams[name]) for name in sorted(info.hparams)},
         info.group_name,
         info.model_uri,
         info.monitor_url,
@@ -143,6 +150,49 @@ def _declared_hparam(info: HParamInfo) -> DeclaredHParam:
     )
 
 
+def hparam_text(value: Any) -> str:
+    """The value of a hyperparameter as every page, command and query has it.
+
+    Numbers are formatted as in JavaScript. A list or dict is JSON without blanks, with sorted keys,
+    in which whole numbers have no decimal point, and NaN and infinite ones are strings.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        return orjson.dumps(_for_json(value), option=orjson.OPT_SORT_KEYS).decode()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    if 1e-6 <= abs(value) < 1e21:
+        return np.format_float_positional(value, trim="-")
+    return re.sub(r"e([+-])0*", r"e\1", repr(float(value)))
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        return value if math.isfinite(value) else hparam_text(value)
+    if isinstance(value, list):
+        return [_for_json(element) for element in value]
+    if isinstance(value, dict):
+        return {name: _for_json(element) for name, element in value.items()}
+    return value
+
+
+def paths_above(run: str) -> Iterator[str]:
+    """The paths of the directories that contain a run, the innermost first, and `.` last."""
+    if run == ROOT:
+        return
+    while "/" in run:
+        run = run.rpartition("/")[0]
+        yield run
+    yield ROOT
+
+
 def _message(metadata: SummaryMetadata, field: str) -> Any:
     """The message in a field of the HParamsPluginData; raises DecodeError if it is not set."""
     # Imported here, since most programs never decode hyperparameters.
@@ -166,5 +216,6 @@ def _to_python(value: ProtobufValue) -> Any:
     if kind == "list_value":
         return [_to_python(element) for element in value.list_value.values]
     if kind == "struct_value":
-        return {name: _to_python(field) for name, field in value.struct_value.fields.items()}
+        fields = value.struct_value.fields
+        return {name: _to_python(fields[name]) for name in sorted(fields)}
     return None if kind is None or kind == "null_value" else getattr(value, kind)

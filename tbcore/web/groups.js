@@ -1,6 +1,7 @@
-/** The average of a value of each run of a group, with its spread, as numbers and as short text. */
+/** The average of a value of each run of a group, with its spread, as numbers and as short text; and what equal values of a hyperparameter have in common. */
 export { groupFigure } from "./lib/group-figure.js";
 export { deviationOf, statisticsOf } from "./lib/group-statistics.js";
+export { groupText } from "./lib/queries/names.js";
 
 /** @typedef {import("./lib/group-figure.js").Statistics} Statistics */
 /** @typedef {import("./lib/group-statistics.js").Average} Average */

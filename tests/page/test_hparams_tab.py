@@ -1076,3 +1076,17 @@ def test_in_a_narrow_window_the_part_of_a_name_is_shown_that_differs(
         })"""
     )
     assert sorted(shown) == [["lr0.01", True], ["lr0.1", True]]
+
+
+def test_a_line_says_which_hyperparameters_cannot_be_decoded(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    logdir = tmp_path / "damaged"
+    bad = summaries.metadata_only("_hparams_/session_start_info", "hparams", b"\x1a\x7fxyz")
+    write_run(logdir, "bad", values=[bad])
+    write_session(logdir, "good", {"lr": 0.1})
+    tab = open_tab("&hparams.show=table", serve(logdir))
+    assert tab.names() == ["good"]
+    line = tab.page.locator(".problems")
+    assert "run 'bad'" in line.inner_text()
+    assert "cannot be decoded" in line.inner_text()

@@ -514,3 +514,25 @@ def test_a_deep_or_wide_body_is_refused_in_a_line(
     headers = {"content-type": "application/json"}
     response = server.client.post("data/run_attributes", content=body, headers=headers)
     assert (response.status_code, response.text.startswith(line)) == (400, True), response.text[:99]
+
+
+def test_plugins_get_the_hyperparameters_of_many_runs_at_once(
+    tmp_path: Path, server: Server
+) -> None:
+    write_run(tmp_path, "exp", hparams={"b": [1], "a": None, "c": 1})
+    for name in ("exp/train", "hf", "two", "none"):
+        write_run(tmp_path, name, scalars={"loss": [1.0]})
+    for name in ("hf/170", "two/1", "two/2"):
+        write_run(tmp_path, name, hparams={"lr": 0.5})
+    server.load()
+    found = server.multiplexer.hyperparameters()
+    assert {run: own.source for run, own in found.items()} == {
+        "exp": "exp", "exp/train": "exp", "hf": "hf/170", "hf/170": "hf/170", "two/1": "two/1",
+        "two/2": "two/2",
+    }  # fmt: skip
+    assert list(found["exp/train"].values.items()) == [("b", "[1]"), ("c", 1.0)]
+    some = server.multiplexer.hyperparameters(["two", "exp", "unknown"])
+    assert some == {"exp": found["exp"]}
+    write_run(tmp_path, "exp/train", hparams={"c": 2})
+    server.load()
+    assert server.multiplexer.hyperparameters(["exp/train"])["exp/train"].values == {"c": 2.0}

@@ -498,3 +498,19 @@ def test_enums_of_hyperparameters_are_those_of_tensorboard(enum: str) -> None:
         for module in (hparams_pb2, other)
     )
     assert ours == theirs
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.1, "0.1"), (2.0, "2"), (-0.0, "0"), (1e21, "1e+21"), (1e-7, "1e-7"), (1e-5, "0.00001"),
+    (float("nan"), "NaN"), (float("-inf"), "-Infinity"), (True, "true"), ("3e-3", "3e-3"),
+    ([], "[]"), ({"b": [2.0, {"d": None, "c": "é x"}], "a": 2.0**60}, None),
+    ([float("nan"), True, 0.5], '["NaN",true,0.5]'),
+])  # fmt: skip
+def test_the_text_of_a_hyperparameter(value: Any, text: str | None) -> None:
+    nested = '{"a":1.152921504606847e+18,"b":[2,{"c":"é x","d":null}]}'
+    assert values.hparam_text(value) == (nested if text is None else text)
+
+
+def test_the_paths_above_a_run() -> None:
+    assert list(values.paths_above("a/b/c")) == ["a/b", "a", "."]
+    assert list(values.paths_above(".")) == []

@@ -23,6 +23,7 @@ from tbcore.engine import (
     plural,
     size,
 )
+from tbcore.values import SESSION_START_TAG
 
 RECENT_SECONDS = 300.0
 """If a file was modified less than this long ago, its writer may still be running, so an incomplete
@@ -36,8 +37,8 @@ class Finding(NamedTuple):
     """A fault, or another remarkable fact, of a file or directory."""
 
     what: str
-    """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty`, `changed` or
-    `other file`."""
+    """`missing`, `unreadable`, `corrupt`, `undecodable`, `cut off`, `being written`, `empty`,
+    `changed` or `other file`."""
     path: str
     message: str
     run: str | None = None
@@ -56,7 +57,7 @@ class CheckReport(NamedTuple):
     num_bytes: int
     findings: list[Finding]
     """The findings about directories, then those about files: in the order in which the files were
-    read, and by offset within a file."""
+    read, and by offset within a file; then hyperparameters that cannot be decoded."""
     unclaimed: Sequence[Any]
     """Kinds of data that no loaded plugin shows; see `tbcore.engine.find_unshown`."""
     other_files: Sequence[Any]
@@ -153,15 +154,30 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         views[run] = view
         if num_rows := _num_orphaned(view, files):
             orphaned[run] = num_rows
+    multiplexer = Multiplexer(views)
+    findings += _undecodable(views, multiplexer)
     return CheckReport(
         len(found.runs),
         found.num_files,
         num_bytes,
         findings,
-        find_unshown(Multiplexer(views), plugins),
+        find_unshown(multiplexer, plugins),
         found.other_files,
         orphaned,
     )
+
+
+def _undecodable(views: Mapping[str, RunView], multiplexer: Multiplexer) -> Iterator[Finding]:
+    """The hyperparameters that cannot be decoded, each at the record of its value."""
+    for run, found in multiplexer.hyperparameters().items():
+        if found.error and found.source == run:
+            view, offset = views[run], None
+            file = view.files[0]
+            for series in view.series(SESSION_START_TAG):
+                if not series.kind.is_scalar and len(series):
+                    file = view.files[series.column("file")[0]]
+                    offset = int(series.column("offset")[0])
+            yield Finding("undecodable", file.path, found.error, run, offset)
 
 
 def _num_orphaned(view: RunView, files: Sequence[EventFile]) -> int:

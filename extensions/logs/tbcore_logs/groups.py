@@ -26,9 +26,9 @@ from tbcore.engine import (
     close_matches,
     fact_of,
     format_attribute,
+    group_text,
     parse_attribute,
     quoted,
-    text_of,
 )
 from tbcore.values import column_statistics, group_statistics
 from tbcore_logs.errors import UnknownNameError
@@ -139,7 +139,7 @@ def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
             return run
         part = _PART.search(run)
         texts = [
-            f"{name}={text_of(known[run])}" if run in known else f"no {name}"
+            f"{name}={group_text(known[run])}" if run in known else f"no {name}"
             for name, known in values.items()
         ]
         return ", ".join(texts) + (part[0] if part else "")
@@ -162,6 +162,7 @@ def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
         return format_attribute(attribute), fact_of(columns, name)
     known = index.hparam_names if kind == "hparam" else index.tags
     if not known.candidates(name):
+        columns.report(*index.hparams.problems)
         what, rules = ("hyperparameter", _WORDS) if kind == "hparam" else ("tag", ())
         close = close_matches(name, [*known.most_common(), *rules])
         raise UnknownNameError(f"no run has the {what} {quoted(name)}{close}")

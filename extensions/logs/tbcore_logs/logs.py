@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore import Multiplexer
 from tbcore.engine import (
     Notes,
     RunColumns,
@@ -134,8 +135,9 @@ class Logs(Mapping[str, Run]):
 
     def attributes(self) -> RunColumns:
         """Hyperparameters and values of all runs as columns. Reads all runs."""
-        everything = load(map(self._run, self._reader.names()), self._reader)
-        return RunColumns.of(multiplexer_of(everything), notes_of(self._reader))
+        columns = RunColumns.of(self._everything(), notes_of(self._reader))
+        columns.report = self._reader.report
+        return columns
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -232,7 +234,9 @@ class Logs(Mapping[str, Run]):
         where a run has no value. All other columns are objects, with None for a missing value.
         """
         selected = self._selected(runs, where)
-        by_run = self.attributes().index.hparams.by_run
+        all_found = self._everything().hyperparameters(run.name for run in selected)
+        self._reader.report(*filter(None, (own.problem for own in all_found.values())))
+        by_run = {name: own.values for name, own in all_found.items() if own.values}
         found = [run for run in selected if run.name in by_run]
         columns: dict[str, Categories | NDArray[Any]] = {"run": _categories(found)}
         for name in dict.fromkeys(name for run in found for name in by_run[run.name]):
@@ -284,6 +288,10 @@ class Logs(Mapping[str, Run]):
             stopping.set()
 
     # -- private -------------------------------------------------------------------------------
+
+    def _everything(self) -> Multiplexer:
+        """A multiplexer with all runs, which are read."""
+        return multiplexer_of(load(map(self._run, self._reader.names()), self._reader))
 
     def _run(self, name: str) -> Run:
         return self._runs.setdefault(name, Run(name, self._reader))

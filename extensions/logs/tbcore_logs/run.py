@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import DataError, Item, Multiplexer, NotFoundError, values
-from tbcore.engine import RunColumns, RunView, is_live, one_line, quoted
+from tbcore.engine import RunView, is_live, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
-from tbcore_logs.reading import ROOT, Paths, Reader, RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.reading import Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
 
@@ -177,16 +177,14 @@ class Run:
         """
         # There are few runs above. All other runs may be below, so they are read only if necessary.
         name, reader = self.name, self._reader
-        parts = name.split("/")
-        paths = [*("/".join(parts[:i]) for i in range(1, len(parts))), ROOT]
-        above = [path for path in paths if path != name and path in reader]
+        above = [path for path in values.paths_above(name) if path in reader]
         for with_below in (False, True):
             below = reader.names_below(name) if with_below else []
             snapshots = {**reader.snapshots([*above, *below]), name: self._data}
-            columns = RunColumns.of(multiplexer_of(snapshots))
-            found = columns.index.hparams.by_run.get(name)
-            if found:
-                return MappingProxyType(dict(found))
+            found = multiplexer_of(snapshots).hyperparameters([name]).get(name)
+            if found is not None:
+                reader.report(*filter(None, [found.problem]))
+                return MappingProxyType(dict(found.values))
         return MappingProxyType({})
 
     @property

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Claim, Claims, DataError, Multiplexer, NotFoundError, ScalarSeries
+from tbcore import Claim, Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.values import (
     AUDIO_CLAIMS,
     HISTOGRAM_CLAIMS,
     IMAGE_CLAIMS,
     SESSION_START_TAG,
+    hparam_text,
     session_start,
 )
 
@@ -35,24 +34,12 @@ TYPES: Mapping[str, Claims] = {
 }
 """Types of data in words. A tag has the first one whose claims match it."""
 
-ROOT = "."
-"""The name of the run in the log directory itself, which is above all others."""
 MAX_FIRST_TAGS = 16
 """Number of tags, in order of first appearance, among which the first point of a run is looked
 for. Even after a restart, the first of them has it."""
 MAX_POINTS = 2000
 """Maximum number of points of a curve that are all drawn. Of a longer curve, a few of each part
 are, with the lowest and the highest value."""
-
-
-class HParams(NamedTuple):
-    """Hyperparameters of a run."""
-
-    source: str
-    """The run that logged them: the run itself, or the one that it inherits them from."""
-    rows: Sequence[tuple[list[str], str, Any]]
-    """Path, type and value of each: one name, or more for a value inside a mapping. Types are
-    number, bool, text, list (its value is JSON) and null."""
 
 
 def tags_by_run(multiplexer: Multiplexer, runs: Sequence[str]) -> list[list[tuple[str, str]]]:
@@ -91,51 +78,23 @@ def times(multiplexer: Multiplexer, run: str) -> tuple[float, float, int] | None
     )
 
 
-def hparams_logged(multiplexer: Multiplexer) -> set[str]:
-    """The runs that logged hyperparameters themselves."""
-    tags = multiplexer.tags(HPARAMS)
-    return {run for run in tags if SESSION_START_TAG in tags[run]}
+def hparam_rows(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, Any]]:
+    """Path, type and value of each hyperparameter that a run logged, by name.
 
-
-def hparams_of(multiplexer: Multiplexer, run: str, logged: Collection[str]) -> HParams | None:
-    """The hyperparameters of a run, its own or inherited; None if there are none.
-
-    A run that logged none has those of the nearest run above it, or those of the only run below it
-    that logged any, as in queries. `logged` is what `hparams_logged` returns. Raises DataError if
-    its own cannot be decoded.
+    A path is one name, or more for a value inside a mapping. Types are number, bool, text, list,
+    whose value is its `hparam_text`, and null. Raises DataError if they cannot be decoded, and
+    NotFoundError.
     """
-    if run in logged and (own := _logged(multiplexer, run)):
-        return HParams(run, own)
-    for path in _paths_above(run):
-        if path in logged and (above := _decodable(multiplexer, path)):
-            return HParams(path, above)
-    start = "" if run == ROOT else f"{run}/"
-    below = (name for name in logged if name != run and name.startswith(start))
-    found = ((name, rows) for name in below if (rows := _decodable(multiplexer, name)))
-    first_two = list(islice(found, 2))
-    return HParams(*first_two[0]) if len(first_two) == 1 else None
-
-
-def _decodable(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, Any]]:
-    """Like `_logged`, but [] if they cannot be decoded or the run was deleted."""
-    try:
-        return _logged(multiplexer, run)
-    except (DataError, NotFoundError):
-        return []
-
-
-def _logged(multiplexer: Multiplexer, run: str) -> list[tuple[list[str], str, Any]]:
-    """The hyperparameters that a run itself logged, sorted by name: a map on disk has no order."""
     hparams = session_start(multiplexer.metadata(run, SESSION_START_TAG)).hparams
-    return [row for name in sorted(hparams) for row in _unfolded([name], hparams[name])]
+    return [row for name, value in hparams.items() for row in _unfolded([name], value)]
 
 
 def _unfolded(path: list[str], value: Any) -> Iterator[tuple[list[str], str, Any]]:
     """The path, type and value of a hyperparameter, or of each value inside a mapping, by name."""
     match value:
         case dict() if value:
-            for name in sorted(value):
-                yield from _unfolded([*path, name], value[name])
+            for name, each in value.items():
+                yield from _unfolded([*path, name], each)
         case bool():
             yield path, "bool", value
         case float():
@@ -145,29 +104,7 @@ def _unfolded(path: list[str], value: Any) -> Iterator[tuple[list[str], str, Any
         case None:
             yield path, "null", None
         case _:
-            yield path, "list", json.dumps(with_integers(value), sort_keys=True, ensure_ascii=False)
-
-
-def with_integers(value: Any) -> Any:
-    """Whole numbers as integers: protobuf has only floats."""
-    match value:
-        case list():
-            return [with_integers(each) for each in value]
-        case dict():
-            return {name: with_integers(each) for name, each in value.items()}
-        case float() if value.is_integer() and abs(value) < 2**53:
-            return int(value)
-    return value
-
-
-def _paths_above(run: str) -> Iterator[str]:
-    """The paths of the directories that contain a run, the innermost first, and ROOT last."""
-    if run == ROOT:
-        return
-    while "/" in run:
-        run = run.rpartition("/")[0]
-        yield run
-    yield ROOT
+            yield path, "list", hparam_text(value)
 
 
 COLUMNS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, cast, get_args
 
@@ -10,15 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tbcore import BadRequestError, DataError, Multiplexer, NotFoundError
+from tbcore import BadRequestError, Multiplexer, NotFoundError, RunHParams
 from tbcore.http import columns_response, json_body, string_in, strings_in
 from tbcore.values import Average
 from tbcore_compare.bands import band_of
 from tbcore_compare.reader import (
     SCALARS,
     curve_of,
-    hparams_logged,
-    hparams_of,
+    hparam_rows,
     tags_by_run,
     times,
     values_of,
@@ -36,12 +34,12 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
 
     def runs(request: Request) -> Response:
         names = _runs_in(json_body(request))
-        logged = hparams_logged(multiplexer)
+        hparams = multiplexer.hyperparameters(names)
         tag_sets: dict[tuple[tuple[str, str], ...], int] = {}
         facts = []
         for run, tags in zip(names, tags_by_run(multiplexer, names), strict=True):
             tag_set = tag_sets.setdefault(tuple(tags), len(tag_sets))
-            facts.append({**_facts(multiplexer, run, logged), "tag_set": tag_set})
+            facts.append({**_facts(multiplexer, run, hparams.get(run)), "tag_set": tag_set})
         return columns_response({"runs": facts, "tag_sets": list(tag_sets)}, [])
 
     def values(request: Request) -> Response:
@@ -124,15 +122,17 @@ def _groups_in(body: Any) -> list[list[str]]:
     return names
 
 
-def _facts(multiplexer: Multiplexer, run: str, logged: Collection[str]) -> dict[str, Any]:
+def _facts(multiplexer: Multiplexer, run: str, hparams: RunHParams | None) -> dict[str, Any]:
     """What a run has besides its tags: `exists`, `live`, `times`, `hparams`, `hparams_error`."""
     facts: dict[str, Any] = {"name": run, "exists": True, "live": multiplexer.is_live(run)}
     try:
         found = times(multiplexer, run)
         facts["times"] = found and dict(zip(("first", "last", "step"), found, strict=True))
-        hparams = hparams_of(multiplexer, run, logged)
-        return facts | {"hparams": hparams and hparams._asdict()}
+        if hparams is None:
+            return facts | {"hparams": None}
+        if hparams.error:
+            return facts | {"hparams": None, "hparams_error": hparams.error}
+        rows = hparam_rows(multiplexer, hparams.source)
+        return facts | {"hparams": {"source": hparams.source, "rows": rows}}
     except NotFoundError:
         return facts | {"exists": False, "times": None, "hparams": None}
-    except DataError as error:
-        return facts | {"hparams": None, "hparams_error": str(error)}

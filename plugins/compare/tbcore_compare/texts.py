@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tbcore import DataError, Item, Multiplexer, NotFoundError
 from tbcore.values import text
-from tbcore_compare.reader import TEXTS, with_integers
+from tbcore_compare.reader import TEXTS
 
 Line = tuple[str, str]
 """A line and what became of it: "same", "removed" or "added"."""
@@ -186,7 +186,13 @@ def _json_lines(content: str) -> list[str] | None:
     if not content.lstrip().startswith(("{", "[")):
         return None
     try:
-        values = with_integers(json.loads(content))
+        values = json.loads(content, parse_float=_number)
         return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False).split("\n")
     except (ValueError, RecursionError):
         return None
+
+
+def _number(text: str) -> float:
+    """A whole number as an integer, whatever the writer made of it."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

@@ -115,7 +115,7 @@ def test_hyperparameters_have_their_types_and_are_unfolded(
             [["amp"], "bool", True],
             [["lr"], "number", 0.1],
             [["name"], "text", "adam"],
-            [["optim", "betas"], "list", "[0.5, 1]"],
+            [["optim", "betas"], "list", "[0.5,1]"],
             [["optim", "eps"], "number", 1.0],
         ],
     }
@@ -131,7 +131,7 @@ def test_mappings_are_in_the_order_of_their_names(
     write_run(tbcore_logdir, "a", hparams={"map": inner, "list": [inner]})
     (run,) = make_api().facts("a")
     rows = run["hparams"]["rows"]
-    assert rows[0][2] == json.dumps([dict.fromkeys(names, 1)])
+    assert rows[0][2] == json.dumps([dict.fromkeys(names, 1)], separators=(",", ":"))
     assert [path for path, _, _ in rows[1:]] == [["map", name] for name in names]
 
 

@@ -86,6 +86,8 @@ class ExperimentData(NamedTuple):
     sessions: Sessions
     metrics: Metrics
     """The metrics of `experiment`, in the same order, for all sessions."""
+    problems: Sequence[str] = ()
+    """A line for each message of a run that cannot be decoded."""
 
     def declared(self) -> ExperimentData:
         """This data without undeclared hyperparameters and metrics.

@@ -21,9 +21,6 @@ CLAIMS: Claims = (Claim(plugin_name="hparams"),)
 
 T = TypeVar("T")
 
-WarnInvalid = Callable[[str, str, str], None]
-"""A function that warns about invalid data, called with the run, the tag and the problem."""
-
 
 class Session(NamedTuple):
     """One training run."""
@@ -50,6 +47,8 @@ class RunLog(NamedTuple):
     session: Session | None
     """None if the run logged no start of a session."""
     experiment: ExperimentValue | None
+    problems: Sequence[str]
+    """A line for each tag whose message cannot be decoded."""
 
 
 def read_run(
@@ -57,21 +56,23 @@ def read_run(
     run: str,
     tags: Sequence[str],
     experiment: Callable[[Metadata], ExperimentValue],
-    warn_invalid: WarnInvalid,
+    warn: Callable[[str], None],
 ) -> RunLog:
     """Reads what the run logged under these tags; `experiment` decodes experiments.
 
     The first session start and the first experiment are used, but the last session end: a job that
     resumes after an interruption logs another end. Messages that cannot be decoded are skipped,
-    with a call of `warn_invalid`. Raises NotFoundError if the run has been deleted.
+    with a call of `warn`. Raises NotFoundError if the run has been deleted.
     """
+    problems: dict[str, str] = {}
 
     def logged(tag: str, decode: Callable[[Metadata], T]) -> T | None:
         for metadata in _metadata(multiplexer, run, tag) if tag in tags else ():
             try:
                 return decode(metadata)
             except DecodeError as error:
-                warn_invalid(run, tag, str(error))
+                problems[tag] = f"run {run[:200]!r}: ignoring invalid data in tag {tag}: {error}"
+                warn(problems[tag])
         return None
 
     start = logged(SESSION_START_TAG, session_start)
@@ -88,7 +89,8 @@ def read_run(
             end.status,
             end.end,
         )
-    return RunLog(session, logged(EXPERIMENT_TAG, experiment))
+    found = logged(EXPERIMENT_TAG, experiment)
+    return RunLog(session, found, list(problems.values()))
 
 
 def _metadata(multiplexer: Multiplexer, run: str, tag: str) -> Iterator[Metadata]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claim, Claims, LastPoints, Multiplexer
+from tbcore.values import paths_above
 from tbcore_hparams.values import limit_names
 
 SCALARS: Claims = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
@@ -88,7 +89,7 @@ class SessionNames:
         self._only_below: dict[str, str | None] = {}
         """Maps each run above sessions to the only session below it; None if there are several."""
         for name in self.names:
-            for path in _paths_above(name):
+            for path in paths_above(name):
                 self._only_below[path] = None if path in self._only_below else name
 
     def of(self, run: str) -> Iterator[tuple[str, str]]:
@@ -99,7 +100,7 @@ class SessionNames:
         this session, see MetricName.
         """
         is_contained = False
-        for path in (run, *_paths_above(run)):
+        for path in (run, *paths_above(run)):
             if path in self.names:
                 is_contained = True
                 yield path, "" if path == run else run if path == ROOT else run[len(path) + 1 :]
@@ -107,16 +108,6 @@ class SessionNames:
         if not is_contained and below is not None:
             levels = below.count("/") + 1 - (0 if run == ROOT else run.count("/") + 1)
             yield below, "/".join([".."] * levels)
-
-
-def _paths_above(name: str) -> Iterator[str]:
-    """The paths of the folders that contain a run, the nearest first, and ROOT last."""
-    end = name.rfind("/")
-    while end > 0:
-        yield name[:end]
-        end = name.rfind("/", 0, end)
-    if name != ROOT:
-        yield ROOT
 
 
 def find_metrics(points: Mapping[str, LastPoints], sessions: SessionNames) -> list[MetricName]:

@@ -58,8 +58,8 @@ class Reader:
         """The logs from which `_sessions` was made."""
         self._sessions = Sessions([])
         self._data: ExperimentData | None = None
-        self._warned: set[tuple[str, str]] = set()
-        """(Run, tag) of each warning so far."""
+        self._warned: set[str] = set()
+        """Each warning so far."""
         self._has_warned_about_columns = False
 
     def read(self) -> ExperimentData:
@@ -143,7 +143,8 @@ class Reader:
         )
         self._num_changes += 1
         generation = f"{self._instance}.{self._num_changes}"
-        return ExperimentData(generation, experiment, self._sessions, metrics)
+        problems = [line for log in logs.values() for line in log.problems]
+        return ExperimentData(generation, experiment, self._sessions, metrics, problems)
 
     def _experiment_in(self, metadata: values.Metadata) -> values.ExperimentValue:
         """The decoded experiment; the same object for equal ones, which many sessions may log."""
@@ -154,11 +155,11 @@ class Reader:
             self._experiments[content] = values.experiment(metadata)
         return self._experiments[content]
 
-    def _warn_invalid(self, run: str, tag: str, problem: str) -> None:
-        """Logs a warning, once per tag: a run is read again whenever it changes."""
-        if (run, tag) not in self._warned and len(self._warned) < _MAX_WARNINGS:
-            self._warned.add((run, tag))
-            logger.warning("run %.200r: ignoring invalid data in tag %s: %s", run, tag, problem)
+    def _warn_invalid(self, problem: str) -> None:
+        """Logs a warning once: a run is read again whenever it changes."""
+        if problem not in self._warned and len(self._warned) < _MAX_WARNINGS:
+            self._warned.add(problem)
+            logger.warning("%s", problem)
 
     def _warn_about_columns(self, limit: int, num_sessions: int) -> None:
         if not self._has_warned_about_columns:

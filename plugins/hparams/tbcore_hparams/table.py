@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore.values import hparam_text
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import HParamInfo
 from tbcore_hparams.experiment_data import ExperimentData, Groups
@@ -21,6 +21,8 @@ from tbcore_hparams.values import BOOL, MISSING, NONFINITE, NULL, NUMBER, OTHER,
 
 Table = dict[str, NDArray[Any]]
 
+MAX_PROBLEMS = 10
+"""Maximum number of problems that the front end gets in words."""
 _TYPES = {
     frozenset({BOOL}): "bool",
     frozenset({NUMBER}): "number",
@@ -52,6 +54,7 @@ def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
     ]
     return {
         "generation": data.generation,
+        "problems": {"count": len(data.problems), "first": data.problems[:MAX_PROBLEMS]},
         "experiment": {
             "name": experiment.name,
             "description": experiment.description,
@@ -198,7 +201,7 @@ def _json_of_others(column: Values) -> list[str]:
     if column.others is None:
         return []
     others = column.others[column.kind == OTHER].tolist()
-    return [json.dumps(value, ensure_ascii=False, sort_keys=True) for value in others]
+    return list(map(hparam_text, others))
 
 
 def _group_of_sessions(groups: Groups) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from tbcore import BadRequestError, NotFoundError
-from tbcore.engine import RunColumns, did_you_mean
+from tbcore.engine import RunColumns, did_you_mean, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
 from tbcore_logs.printing.access import if_readable
@@ -62,6 +62,7 @@ def column_of(text: str, attributes: RunColumns, default: str = "last") -> Colum
     step = match and (match[3] or match[4])
     known = attributes.index.scalar_tags.candidates(tag)
     if not known:
+        attributes.report(*attributes.index.hparams.problems)
         close = [
             *attributes.index.scalar_tags.close(tag),
             *attributes.index.hparam_names.close(tag),
@@ -224,7 +225,8 @@ def group_table(
 
 def _common(values: Sequence[Any]) -> Any:
     """The value that all runs of a group have; None if they differ."""
-    return values[0] if len(set(map(repr, values))) == 1 else None
+    texts = {None if value is None else group_text(value) for value in values}
+    return values[0] if len(texts) == 1 else None
 
 
 def _figure(statistics: GroupStatistics, code: int) -> str:

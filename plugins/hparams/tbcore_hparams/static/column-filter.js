@@ -7,7 +7,7 @@ import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { formatValue } from "tbcore/format.js";
 import { FilterBox, makeFilter } from "tbcore/ui.js";
-import { testOf } from "./filters.js";
+import { distinctTexts, testOf } from "./filters.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 import { countCells } from "./sorting.js";
 
@@ -108,10 +108,11 @@ function ValueList({ column, values, filter, onFilter }) {
     onFilter(next.length === values.length ? null : { key: column.key, values: next });
   };
   const listed = values.slice(0, MAX_LISTED_VALUES);
+  const texts = distinctTexts(listed.map(({ value }) => value ?? ""));
   return html`<fieldset class="values">
     <legend class="tb-hidden">Values of ${column.label}</legend>
     ${listed.map(
-      ({ value, count }) => html`<div class="value">
+      ({ value, count }, i) => html`<div class="value">
         <label>
           <input
             type="checkbox"
@@ -119,9 +120,9 @@ function ValueList({ column, values, filter, onFilter }) {
             checked=${passes(value)}
             onChange=${(/** @type {Event} */ event) => onCheck(value, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
           />
-          <span class=${value === null ? "tb-dim" : ""}>${valueText(column, value)}</span>
+          <span class=${value === null ? "tb-dim" : ""}>${valueText(column, value, texts[i])}</span>
         </label>
-        <button type="button" class="only" aria-label="Only ${valueText(column, value)}" onClick=${() => onFilter({ key: column.key, values: [value] })}>only</button>
+        <button type="button" class="only" aria-label="Only ${valueText(column, value, texts[i])}" onClick=${() => onFilter({ key: column.key, values: [value] })}>only</button>
         <small>${count}</small>
       </div>`,
     )}
@@ -162,9 +163,9 @@ function onEscape(event) {
   /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.currentTarget).closest("[popover]"))?.hidePopover();
 }
 
-/** The text of a value. @param {Column} column @param {Cell} cell */
-function valueText(column, cell) {
+/** The text of a value. @param {Column} column @param {Cell} cell @param {string} text  which tells it from the other values */
+function valueText(column, cell, text) {
   if (cell === null) return "— (missing)";
   if (typeof cell === "number") return labelOf(column, cell);
-  return cell === "" ? "“” (empty)" : String(cell);
+  return cell === "" ? "“” (empty)" : text;
 }

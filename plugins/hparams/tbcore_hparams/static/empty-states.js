@@ -9,6 +9,11 @@ export function NoSessions() {
   return html`<p class="tb-nothing">No session has logged hyperparameters yet. Sessions appear here as soon as they do.</p>`;
 }
 
+/** What cannot be decoded; nothing if all can. @param {{ problems: import("./types.js").Sweep["problems"] }} props */
+export function Problems({ problems: { count, first } }) {
+  return count > 0 && html`<p class="note problems" role="status" title=${first.join("\n")}>${first[0]}${count > 1 && ` (and ${count - 1} more)`}</p>`;
+}
+
 /**
  * No rows: no session is selected, or none passes the filters.
  * @param {{ tab: import("./tab.js").Tab }} props

@@ -144,6 +144,12 @@ export function textOf(cell) {
   return String(cell);
 }
 
+/** Different cells as text: a logged text is in quotes if it is empty, or also that of a number or boolean. @param {readonly NonNullable<Cell>[]} cells */
+export function distinctTexts(cells) {
+  const others = new Set(["", ...cells.filter((cell) => typeof cell !== "string").map(textOf)]);
+  return cells.map((cell) => (typeof cell === "string" && others.has(cell) ? `“${cell}”` : textOf(cell)));
+}
+
 /**
  * A filter in words, for the button that removes it.
  * @param {ColumnFilter} filter

@@ -10,7 +10,7 @@ import { useEffect } from "preact/hooks";
 import { Answers } from "tbcore/requests.js";
 import { Lazy } from "tbcore/ui.js";
 import { readCurve } from "./curves.js";
-import { NoRows, NoSessions } from "./empty-states.js";
+import { NoRows, NoSessions, Problems } from "./empty-states.js";
 import { ParallelPlot } from "./parallel.js";
 import { SweepSource } from "./sweep-source.js";
 import { useTab } from "./tab.js";
@@ -46,7 +46,7 @@ export default {
  */
 function Page({ host, source, answers }) {
   const sweep = source.sweep.value;
-  if (!sweep || sweep.groups.length === 0) return html`<${NoSessions} />`;
+  if (!sweep || sweep.groups.length === 0) return html`<${NoSessions} />${sweep && html`<${Problems} problems=${sweep.problems} />`}`;
   const show = (/** @type {import("./types.js").Sweep} */ shown) => html`<${Dashboard} host=${host} source=${source} sweep=${shown} answers=${answers} />`;
   const grouping = host.groups.value;
   if (!grouping) return show(sweep);
@@ -81,6 +81,7 @@ function Dashboard({ host, source, sweep, answers }) {
     ${source.error.value && html`<p class="tb-card-error" role="alert">${source.error.value}</p>`}
     ${tab.sweep.metrics.length === 0 &&
     html`<p class="note">These sessions have hyperparameters but no metrics. A metric is any scalar that is logged in a session's directory or below it.</p>`}
+    <${Problems} problems=${sweep.problems} />
     ${sweep.description && html`<p class="note description" tabindex="0" role="region" aria-label="Description of the experiment">${sweep.description}</p>`}
     <${StatusLine} tab=${tab} />
     ${hasPlots &&

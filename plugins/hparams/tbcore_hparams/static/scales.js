@@ -5,7 +5,7 @@
 
 import { axisTicks } from "tbcore/cards.js";
 import { formatDuration, formatTime, formatValue } from "tbcore/format.js";
-import { textOf } from "./filters.js";
+import { distinctTexts } from "./filters.js";
 import { countCells } from "./sorting.js";
 
 /**
@@ -134,7 +134,7 @@ function ordinalScale(cells) {
       const index = indexes.get(cell);
       return index === undefined ? NaN : shareOf(index);
     },
-    ticks: (maxTicks) => thinTicks(categories.map((value, i) => ({ share: shareOf(i), label: value === "" ? "“”" : textOf(value) })), maxTicks),
+    ticks: (maxTicks) => thinTicks(distinctTexts(categories).map((label, i) => ({ share: shareOf(i), label })), maxTicks),
     filterBetween: (a, b) => {
       const [first, final] = a < b ? [a, b] : [b, a];
       const inside = categories.filter((_, i) => shareOf(i) >= first && shareOf(i) <= final);

@@ -3,6 +3,7 @@
  * each group of sessions.
  */
 
+import { groupText } from "tbcore/groups.js";
 import { differenceOf } from "./cell-text.js";
 import { usefulFirst } from "./goals.js";
 import { isSeed } from "./importance.js";
@@ -86,6 +87,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     })),
     extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
     description: header.experiment.description.trim(),
+    problems: header.problems,
     grouped: null,
   };
 }
@@ -225,7 +227,7 @@ function hparamCells(strings, numbers, nan = []) {
  */
 export function commonCells(sessionCells, groups) {
   const cellsOfRow = (/** @type {number} */ row) => groups[row].sessions.map(({ index }) => sessionCells[index]);
-  const differing = groups.map((_, row) => new Set(cellsOfRow(row)).size > 1);
+  const differing = groups.map((_, row) => new Set(cellsOfRow(row).map((cell) => (cell === null ? null : groupText(cell)))).size > 1);
   return {
     sessionCells,
     cells: groups.map((_, row) => (differing[row] ? null : cellsOfRow(row)[0])),

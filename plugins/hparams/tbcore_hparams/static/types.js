@@ -81,6 +81,7 @@ export {};
  * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  one per
  *   metric; null if they were not requested
  * @property {string} description  of the experiment
+ * @property {{ count: number, first: readonly string[] }} problems  messages that cannot be decoded: how many, and the first ones in words
  * @property {Grouped | null} grouped  null unless it is by the groups in the list of runs
  *
  * @typedef {object} Grouped

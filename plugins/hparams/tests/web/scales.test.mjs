@@ -186,3 +186,9 @@ test("the line under the pointer is found between all axes", () => {
   assert.equal(hitRow(geometry, positions, [0, 1], 2, 100), null);
   assert.equal(shareAt(geometry, yOf(geometry, 0.25)), 0.25);
 });
+
+test("a text that looks like a number or boolean of the axis is in quotes", () => {
+  const cells = /** @type {Cell[]} */ ([1, "1", 2, "x", true, "true", "", NaN, "NaN"]);
+  const labels = makeScale(column(cells, "mixed"), false).ticks(100).map(({ label }) => label);
+  assert.deepEqual(new Set(labels), new Set(["1", "“1”", "2", "x", "true", "“true”", "“”", "NaN", "“NaN”"]));
+});

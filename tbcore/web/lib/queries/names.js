@@ -20,6 +20,11 @@ export function quoted(text) {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
+/** A text that is the same for values that `=` takes for equal, but for their case: `group_text` of the server. @param {string | number | boolean} value */
+export function groupText(value) {
+  return String(typeof value === "string" ? (readNumber(value) ?? value) : value);
+}
+
 /**
  * Parses a number, such as `1`, `.9`, `1e-3`, `inf` or `nan`; null if the text is not a number.
  * @param {string} text

@@ -4,7 +4,7 @@
  */
 
 import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
-import { readNumber } from "../../lib/queries/names.js";
+import { groupText, readNumber } from "../../lib/queries/names.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { AttributeValue, Meaning } from "./attributes.js" */
@@ -141,7 +141,7 @@ export function commonValue(runs, values, attribute) {
   for (const run of runs) {
     const value = values.get(run);
     if (value === undefined && attribute?.kind !== "hparam") continue;
-    if (value === undefined || (common !== undefined && !Object.is(value, common))) return undefined;
+    if (value === undefined || (common !== undefined && !Object.is(value, common) && groupText(value) !== groupText(common))) return undefined;
     common = value;
   }
   return common;

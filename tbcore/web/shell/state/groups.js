@@ -16,6 +16,7 @@
  * functions, no DOM; loaded when runs are grouped.
  */
 
+import { groupText } from "../../lib/queries/names.js";
 import { groupsOf } from "./tree.js";
 import { PART, WORDS } from "./word-rules.js";
 
@@ -93,7 +94,7 @@ function byAttributes(rule, columnOf, nameOf) {
   return (run) => {
     const values = columns.map((column) => column?.get(run));
     if (values.every((value) => value === undefined)) return run;
-    const texts = values.map((value, i) => (value === undefined ? `no ${names[i][0]}` : `${names[i][0]}=${value}`));
+    const texts = values.map((value, i) => (value === undefined ? `no ${names[i][0]}` : `${names[i][0]}=${groupText(value)}`));
     return texts.join(", ") + (PART.exec(run)?.[0] ?? "");
   };
 }
