@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tbcore.plugins.loading import load_plugins
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
-    from tbcore.queries import format_name
+    from tbcore.queries import format_name, in_quotes
     from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.evaluation import fact_of, text_of
+    from tbcore.queries.evaluation import Attribute, fact_of, text_of
     from tbcore.queries.offers import format_attribute
     from tbcore.queries.syntax import parse, parse_attribute
     from tbcore.server.in_thread import Server
@@ -53,17 +53,17 @@ if TYPE_CHECKING:
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
     from tbcore.store.watch import watch
     from tbcore.store.work_queue import TrackedRun, sort_key
-    from tbcore.text import close_matches, describe, one_line, plural, quoted, size
+    from tbcore.text import close_matches, describe, listed, one_line, plural, quoted, size
 
 __all__ = [
-    "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event", "EventFile",
-    "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "Notes",
-    "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan",
-    "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
+    "Attribute", "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event",
+    "EventFile", "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec",
+    "Notes", "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView",
+    "Scan", "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
     "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
-    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
-    "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "guarded",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
+    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of",
+    "fields", "find_unshown", "format_attribute", "format_name", "guarded", "in_quotes",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "load_plugins", "loaded",
     "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
     "open_notes", "parse", "parse_attribute", "plural", "quoted", "replace_query", "size",
     "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json", "user_directory", "warn",
@@ -97,9 +97,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.loading": ("load_plugins",),
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
-    "tbcore.queries": ("format_name",),
+    "tbcore.queries": ("format_name", "in_quotes"),
     "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.evaluation": ("fact_of", "text_of"),
+    "tbcore.queries.evaluation": ("Attribute", "fact_of", "text_of"),
     "tbcore.queries.offers": ("format_attribute",),
     "tbcore.queries.syntax": ("parse", "parse_attribute"),
     "tbcore.server.in_thread": ("Server",),
@@ -113,7 +113,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
     "tbcore.store.watch": ("watch",),
     "tbcore.store.work_queue": ("TrackedRun", "sort_key"),
-    "tbcore.text": ("close_matches", "describe", "one_line", "plural", "quoted", "size"),
+    "tbcore.text": ("close_matches", "describe", "listed", "one_line", "plural", "quoted", "size"),
 }
 """Maps each module to the names that it defines."""
 
