@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
     from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
     from tbcore.eventfiles.table import Columns, Table
+    from tbcore.eventfiles.tail import read_last_event_times
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
     from tbcore.extensions import guarded, loaded
@@ -65,9 +66,9 @@ __all__ = [
     "fields", "find_unshown", "format_attribute", "format_name", "guarded", "in_quotes",
     "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "load_plugins", "loaded",
     "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
-    "open_notes", "parse", "parse_attribute", "plural", "quoted", "replace_query", "size",
-    "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json", "user_directory", "warn",
-    "warnings_printed", "watch",
+    "open_notes", "parse", "parse_attribute", "plural", "quoted", "read_last_event_times",
+    "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy", "text_of", "to_json",
+    "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -87,6 +88,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
     "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
     "tbcore.eventfiles.table": ("Columns", "Table"),
+    "tbcore.eventfiles.tail": ("read_last_event_times",),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
     "tbcore.extensions": ("guarded", "loaded"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import piped
 
+import tbcore
 from tbcore_testing import write_run
 
 ODD = ("", "a:min", "a", "x,y", 'say "hi"', "d:at(3)", ":last", "two words", "re:x", "-dash")
@@ -77,7 +79,8 @@ def test_a_list_of_names_says_how_many_more_there_are(tmp_path: Path) -> None:
     write_run(tmp_path, "t", scalars={"loss": [1.0]})
     found = piped("ls", tmp_path, "--where", "zzzzzz>1")
     assert found.stderr.splitlines()[0] == (
-        "tbcore: warning: no run has the hyperparameter 'zzzzzz'; there are: amp, aug, lr and 3 more"
+        "tbcore: warning: no run has the hyperparameter 'zzzzzz'; "
+        "there are: amp, aug, lr and 3 more"
     )
 
 
@@ -86,3 +89,43 @@ def test_the_empty_tag_can_be_named(tmp_path: Path) -> None:
     for name in ("", '""', '"",zzz*'):
         lines = piped("export", tmp_path, "--tags", name, "-o", "-").stdout.splitlines()
         assert [line.split(",")[1] for line in lines] == ["tag", ""], name
+
+
+def test_thinned_points_keep_the_ends_of_stretches_that_are_not_finite(tmp_path: Path) -> None:
+    """In JSON of any size; and Python has the first of these steps as a table and a point."""
+    nan = float("nan")
+    bad = {605: nan, 610: nan, 700: float("inf"), 801: nan, 802: 1.0}
+    points = [(step, bad.get(step, 0.5)) for step in (*range(0, 3000, 5), 801, 802)]
+    write_run(tmp_path, "a", scalars={"loss": sorted(points), "one": [nan, 1.0, nan]})
+    for limit in (1000, 2000, 8000):
+        shown = piped("show", tmp_path, "a", "loss", "--json", "--max_bytes", str(limit)).stdout
+        rows = json.loads(shown)
+        steps = [each["step"] for each in rows if isinstance(each.get("value"), str)]
+        assert steps == [605, 610, 700, 801], limit
+        assert rows[-1]["cut"]["rows"] == f"{len(rows) - 1} of 602"
+        assert rows[-2]["step"] == 2995
+    run = tbcore.open(tmp_path)["a"]
+    assert run["loss"].nan is not None
+    assert run["loss"].nan.step == 605
+    assert tbcore.open(tmp_path).summary("loss", at="nan").columns["loss"].tolist() == [605.0]
+
+
+def test_a_file_that_was_cut_off_is_a_problem_of_each_answer(tmp_path: Path) -> None:
+    """Unless it may still be written: status 3, and a line on stderr."""
+    path = write_run(tmp_path / "logs", "a", scalars={"loss": [1.0, 2.0]})
+    write_run(tmp_path / "logs", "b", scalars={"loss": [1.0, 2.0]})
+    path.write_bytes(path.read_bytes()[:-7])
+    output = tmp_path / "o.csv"
+    commands: list[list[Any]] = [
+        ["export", tmp_path / "logs", "-o", output], ["ls", tmp_path / "logs"],
+        ["tail", tmp_path / "logs", "--runs", "a"], ["report", tmp_path / "logs"],
+        ["show", tmp_path / "logs", "a"], ["diff", tmp_path / "logs", "a", "b"],
+    ]  # fmt: skip
+    for command in commands:
+        assert piped(*command).returncode in (0, 1), command
+    os.utime(path, (1e9, 1e9))
+    for command in commands:
+        found = piped(*command)
+        assert found.returncode == 3, command
+        assert "; the file was cut off" in found.stderr
+        assert found.stderr.count(str(path)) == 1
