@@ -5,7 +5,7 @@
 
 import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
 import { STATISTICS, readNumber } from "../../lib/queries/names.js";
-import { compareNames } from "../../lib/text-names.js";
+import { compareNames } from "../../lib/name-order.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { AttributeValue, Meaning } from "./attributes.js" */
