@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
     from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
     from tbcore.eventfiles.table import Columns, Table
+    from tbcore.eventfiles.tail import read_last_event_times
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
     from tbcore.extensions import guarded, loaded
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from tbcore.plugins.loading import load_plugins
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
-    from tbcore.queries import format_name
+    from tbcore.queries import format_name, in_quotes
     from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.evaluation import fact_of, group_text
+    from tbcore.queries.evaluation import Attribute, fact_of, group_text
     from tbcore.queries.offers import format_attribute
     from tbcore.queries.syntax import parse, parse_attribute
     from tbcore.server.in_thread import Server
@@ -53,21 +54,21 @@ if TYPE_CHECKING:
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
     from tbcore.store.watch import watch
     from tbcore.store.work_queue import TrackedRun, sort_key
-    from tbcore.text import close_matches, describe, one_line, plural, quoted, size
+    from tbcore.text import close_matches, describe, listed, one_line, plural, quoted, size
 
 __all__ = [
-    "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event", "EventFile",
-    "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "Notes",
-    "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan",
-    "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
+    "Attribute", "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event",
+    "EventFile", "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec",
+    "Notes", "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView",
+    "Scan", "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
     "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
-    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint",
-    "fact_of", "fields", "find_unshown", "format_attribute", "format_name", "group_text", "guarded",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
-    "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
-    "open_notes", "parse", "parse_attribute", "plural", "quoted", "replace_query", "size",
-    "sort_key", "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn",
-    "warnings_printed", "watch",
+    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of",
+    "fields", "find_unshown", "format_attribute", "format_name", "group_text", "guarded",
+    "in_quotes", "installed_plugins", "is_event_file", "is_live", "is_uri", "listed",
+    "load_plugins", "loaded", "logdir_specs", "logdirs_here", "logs_discarded", "matches",
+    "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute", "plural", "quoted",
+    "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
+    "to_json", "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -87,6 +88,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
     "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
     "tbcore.eventfiles.table": ("Columns", "Table"),
+    "tbcore.eventfiles.tail": ("read_last_event_times",),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
     "tbcore.extensions": ("guarded", "loaded"),
@@ -97,9 +99,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.loading": ("load_plugins",),
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
-    "tbcore.queries": ("format_name",),
+    "tbcore.queries": ("format_name", "in_quotes"),
     "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.evaluation": ("fact_of", "group_text"),
+    "tbcore.queries.evaluation": ("Attribute", "fact_of", "group_text"),
     "tbcore.queries.offers": ("format_attribute",),
     "tbcore.queries.syntax": ("parse", "parse_attribute"),
     "tbcore.server.in_thread": ("Server",),
@@ -113,7 +115,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
     "tbcore.store.watch": ("watch",),
     "tbcore.store.work_queue": ("TrackedRun", "sort_key"),
-    "tbcore.text": ("close_matches", "describe", "one_line", "plural", "quoted", "size"),
+    "tbcore.text": ("close_matches", "describe", "listed", "one_line", "plural", "quoted", "size"),
 }
 """Maps each module to the names that it defines."""
 

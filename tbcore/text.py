@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -74,6 +74,16 @@ def size(num_bytes: int) -> str:
 def quoted(name: str) -> str:
     """A name for a message: in quotes, on one line, at most 200 characters."""
     return repr(name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}...")
+
+
+def listed(names: Sequence[str], count: int | None = None) -> str:
+    """The first three of some names, and how many more there are: `amp, aug, lr and 3 more`.
+
+    `count` is the number of all names, by default that of `names`.
+    """
+    shown = names[:_MAX_CLOSE_NAMES]
+    more = (len(names) if count is None else count) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 def close_matches(name: str, candidates: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ are records of event files by design, since plugins get the protobuf value in th
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
-from tbcore.eventfiles.addresses import open_event_file, storage_of
+from tbcore.eventfiles.addresses import fetch_ahead, open_event_file, storage_of
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
@@ -42,6 +43,10 @@ _MAX_MIDDLE_FINGERPRINTS = 2
 _FIRST_READ_BYTES = 256
 """Number of bytes that `read_first_event_time` reads first. The first record is usually shorter: it
 holds the file version."""
+_LAST_READ_BYTES = 1 << 16
+"""Number of bytes at the end of a file in which its last event is searched."""
+_MAX_ENDS = 1000
+"""Maximum number of ends of remote files that are fetched together."""
 
 
 class FileReplacedError(Exception):
@@ -344,6 +349,40 @@ def read_first_event_time(listed: EventFile, *, tuning: Tuning | None = None) ->
                 return event.wall_time if event is not None else None
             head = file.read(0, length + FRAMING_BYTES)
     return _first_event_time(head, 0, len(head))
+
+
+def read_last_event_times(listed: Sequence[EventFile]) -> list[float | None]:
+    """Wall time of each file's last whole event in seconds since the epoch.
+
+    None for a file that cannot be read, or whose last 64 KiB have no event.
+    """
+    times = []
+    for first in range(0, len(listed), _MAX_ENDS):
+        batch = listed[first : first + _MAX_ENDS]
+        ends = [(file, max(file.size - _LAST_READ_BYTES, 0)) for file in batch]
+        remote = [end for end in ends if storage_of(end[0].path).requests_cost]
+        fetch_ahead(remote, max_bytes=_LAST_READ_BYTES * len(remote))
+        times += list(map(_last_event_time, batch))
+    return times
+
+
+def _last_event_time(listed: EventFile) -> float | None:
+    try:
+        with open_event_file(listed) as file:
+            begin = max(file.opened.size - _LAST_READ_BYTES, 0)
+            buffer = file.read(begin, file.opened.size - begin)
+    except OSError:
+        return None
+    finally:
+        storage_of(listed.path).forget_fetched(listed.path)
+    # The upper four bytes of a record's length are 0, and then there is its checksum.
+    end = len(buffer)
+    while (at := buffer.rfind(bytes(4), 0, end)) >= 4:
+        wall_time = _first_event_time(buffer, at - 4, len(buffer))
+        if wall_time is not None and not math.isnan(wall_time):
+            return wall_time
+        end = at + 3
+    return None
 
 
 def _first_event_time(buffer: bytes | bytearray, begin: int, end: int) -> float | None:

@@ -20,4 +20,5 @@ def format_name(name: str) -> str:
 
 
 def in_quotes(text: str) -> str:
+    """The text in double quotes, so that all of it is literal in a query."""
     return '"' + text.replace('"', '""') + '"'

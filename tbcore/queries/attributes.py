@@ -42,7 +42,7 @@ from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema
-from tbcore.text import close_names, quoted
+from tbcore.text import close_names, listed, quoted
 
 MAX_NAMES = 1000
 """Maximum number of hyperparameters, and of tags, whose names are listed."""
@@ -100,6 +100,10 @@ class Names:
         names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
         return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
 
+    def common(self) -> str:
+        """The most common names for a message, and how many more there are."""
+        return listed(self.most_common(), len(self._num_runs))
+
 
 class Unknown(NamedTuple):
     """A hyperparameter or tag in a query that no run has."""
@@ -109,8 +113,8 @@ class Unknown(NamedTuple):
     """`hyperparameter` or `tag`."""
     close: Sequence[str]
     """Names that are similar to it, the closest first."""
-    common: list[str]
-    """Names that most runs have."""
+    common: str
+    """Names that most runs have, and how many more there are; "" if there are none."""
 
 
 class Index:
@@ -228,10 +232,10 @@ class RunColumns:
         The line suggests similar names, or the most common names if none is similar.
         """
         for unknown in self.unknown(query):
-            names, label = unknown.close, "close"
+            names, label = ", ".join(unknown.close), "close"
             if not names:
                 names, label = unknown.common, "there are"
-            end = f"; {label}: {', '.join(names)}" if names else ""
+            end = f"; {label}: {names}" if names else ""
             yield f"no run has the {unknown.what} {quoted(unknown.node.name)}{end}"
 
     def unknown(self, query: Node) -> Iterator[Unknown]:
@@ -240,9 +244,9 @@ class RunColumns:
         for node in comparisons(query):
             match node:
                 case Comparison(Attribute("hparam")):
-                    what, known, listed = "hyperparameter", index.hparam_names, index.hparam_names
+                    what, known, names = "hyperparameter", index.hparam_names, index.hparam_names
                 case Comparison(Attribute("value")) | Has(str()):
-                    what, known, listed = "tag", index.tags, index.scalar_tags
+                    what, known, names = "tag", index.tags, index.scalar_tags
                 case _:
                     continue
             name = node.name
@@ -250,7 +254,7 @@ class RunColumns:
                 close = known.close(name)
                 if isinstance(node, Has):
                     close = [*close_names(name.lower(), ["nan"]), *close][:_MAX_NAMES]
-                yield Unknown(node, what, close, listed.most_common()[:_MAX_NAMES])
+                yield Unknown(node, what, close, names.common())
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""
@@ -266,7 +270,8 @@ class RunColumns:
 
         `stat` is `last` for the last point written, `min` or `max` for the one with the lowest or
         highest finite value, or `at` for the last one written whose step is at most `step`. The
-        value of `change` is the last one less that of `at`, `step` steps before the last one.
+        value of `change` is the last one less that of `at`, `step` steps before the last one. That
+        of `nan` is the step of the first point that is NaN or infinite.
         """
         if not (candidates := self.index.tags.candidates(tag)):
             return [None] * len(self.runs)
@@ -341,13 +346,14 @@ def _points_of(
 def _selected(
     tags: Sequence[tuple[RunView, str | None]], stat: str, limits: Sequence[int | None]
 ) -> list[Point | None]:
-    """The points that `min` or `max` selects, or `at` with a limit for each tag."""
+    """The points that `min`, `max` or `nan` selects, or `at` with a limit for each tag."""
     points: list[Point | None] = []
     whole: dict[int, Part] = {}
     """The series that are in a single table, by their position in `points`."""
     for (view, tag), limit in zip(tags, limits, strict=True):
-        all_series = [] if tag is None else [s for s in view.series(tag) if s.kind.is_scalar]
-        if len(all_series) == 1 and len(all_series[0].parts) == 1:
+        is_none = tag is None or (stat == "nan" and tag not in view.nonfinite_tags)
+        all_series = [] if is_none else [s for s in view.series(tag or "") if s.kind.is_scalar]
+        if stat != "nan" and len(all_series) == 1 and len(all_series[0].parts) == 1:
             whole[len(points)] = all_series[0].parts[0]
         points.append(_point_of(all_series, stat, limit) if len(points) not in whole else None)
     if stat == "at":
@@ -366,4 +372,4 @@ def _point_of(all_series: Sequence[Series], stat: str, step: int | None) -> Poin
         return None
     merged = ScalarSeries(*merged_columns(all_series, 0, ("step", "wall_time", "value")))
     point = merged.at(step) if step is not None else getattr(merged, stat)
-    return None if point is None else (point.step, point.value)
+    return point and (point.step, point.step if stat == "nan" else point.value)

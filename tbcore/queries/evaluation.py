@@ -68,7 +68,7 @@ class Attribute(NamedTuple):
     name: str
     """The name of the hyperparameter, the tag, or one of FACTS."""
     stat: str | None = None
-    """`last`, `min`, `max`, `at` or `change` for a value, else None."""
+    """`last`, `min`, `max`, `nan`, `at` or `change` for a value, else None."""
     step: int | None = None
     """The step for `at`, the number of steps for `change`, else None."""
 
@@ -148,7 +148,7 @@ class Live(NamedTuple):
 
 
 class Newest(NamedTuple):
-    """Matches the runs that started last, whatever else the query finds."""
+    """Matches the runs with the latest events, whatever else the query finds."""
 
     limit: int
     """Maximum number of runs."""
@@ -249,7 +249,7 @@ class _Evaluation:
             case Live():
                 return _is_live(self._facts)
             case Newest(count):
-                return _is_newest(self._facts.first_event_times, count)
+                return _is_newest(self._facts.last_event_times, count)
             case Comparison(Attribute("hparam", name)):
                 return _compare_hparams(self._facts.hparams(name), node)
             case Comparison():
@@ -293,7 +293,7 @@ def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
         column = fact_of(facts, name)
     is_known = _array([value is not None for value in column])
     # Most values are logged as float32. Compared as float32, 0.1 equals a logged 0.1.
-    dtype = np.float32 if kind == "value" else np.float64
+    dtype = np.float32 if kind == "value" and stat != "nan" else np.float64
     with np.errstate(over="ignore"):
         values = np.array([0 if value is None else value for value in column], float).astype(dtype)
         number = np.array(node.number, float).astype(dtype)
@@ -357,10 +357,10 @@ def _is_live(facts: RunFacts) -> Mask:
     return _array([is_live(last, modified, facts.now) for last, modified in times])
 
 
-def _is_newest(starts: Sequence[float | None], count: int) -> Mask:
-    """Of runs that started together, the last is the newest; those of unknown start are oldest."""
-    latest_first = np.argsort(-np.array(starts, float)[::-1], kind="stable")  # None becomes NaN.
-    is_newest = np.zeros(len(starts), np.bool_)
+def _is_newest(times: Sequence[float | None], count: int) -> Mask:
+    """Of runs with equal times, the last is the newest; those without events are the oldest."""
+    latest_first = np.argsort(-np.array(times, float)[::-1], kind="stable")  # None becomes NaN.
+    is_newest = np.zeros(len(times), np.bool_)
     is_newest[::-1][latest_first[:count]] = True
     return is_newest
 

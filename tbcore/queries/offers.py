@@ -81,7 +81,7 @@ def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
         )
         offers.append(Offer(start, name_end, close))
     if not offers and unknown.common:
-        note += f"; there are {', '.join(unknown.common)}"
+        note += f"; there are {unknown.common}"
     if is_hparam:
         literal = in_quotes(text[start:end])
         offers.append(Offer(start, end, literal, f"Names with {literal}"))

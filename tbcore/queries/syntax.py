@@ -353,11 +353,11 @@ def _attribute(text: str, start: int) -> Attribute:
         is_fact = name.lower() in FACTS
         return Attribute("fact", name.lower()) if is_fact else Attribute("hparam", _unquoted(name))
     at = start + len(name) + 1
-    if stat.lower() in ("last", "min", "max"):
+    if stat.lower() in ("last", "min", "max", "nan"):
         return Attribute("value", _unquoted(name), stat.lower())
     found = re.fullmatch(r"(at|change)\(([^)]*)\)", stat.lower())
     if found is None:
-        known = "last, min, max, at(STEP) or change(STEPS)"
+        known = "last, min, max, nan, at(STEP) or change(STEPS)"
         raise QueryError(f"unknown statistic '{stat}'; expected {known}", at)
     step, least = read_number(found[2].strip(_BLANK)), 1 if found[1] == "change" else -MAX_STEP
     if step is None or not least <= step <= MAX_STEP or step != int(step):

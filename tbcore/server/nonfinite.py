@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tbcore.errors import NotFoundError
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.state import RunDetails
 
 _MAX_TAGS = 5
 """Maximum number of tags in the summary of a run."""
-_ROWS_AT_ONCE = 1 << 16
-"""Maximum number of rows that are checked at once. The search ends at the first nonfinite value,
-and millions of rows may follow it."""
 
 
 class NonfiniteSummaries:
@@ -56,11 +51,7 @@ class NonfiniteSummaries:
     def _first(self, run: str, tag: str) -> list[Any]:
         """Step and value of the first nonfinite value, as written; None if it was deleted."""
         try:
-            series = self._multiplexer.scalars(run, tag)
+            first = self._multiplexer.scalars(run, tag).nan
         except NotFoundError:
-            return [None, None]
-        for start in range(0, len(series), _ROWS_AT_ONCE):
-            is_nonfinite = ~np.isfinite(series.value[start : start + _ROWS_AT_ONCE])
-            if len(row := start + np.flatnonzero(is_nonfinite)[:1]):
-                return [*series.step[row].tolist(), *series.value[row].tolist()]
-        return [None, None]
+            first = None
+        return [first and first.step, first and first.value]

@@ -27,6 +27,8 @@ NAME_OF_FIELD = {
 """Maps a field of a summary value or event to the plugin name that tensors with the same content
 have in their metadata."""
 
+_NO_VALUE = "tags without a value"
+
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "mesh", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
 
@@ -59,7 +61,7 @@ def find_unclaimed(
         kind = summary.kind
         if matches(claims, kind):
             continue
-        name = kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
+        name = kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field) or _NO_VALUE
         # A kind may be unclaimed although its distribution is installed: the plugin may be
         # disabled, or unable to read a tensor whose metadata names it. Anybody can write a log, so
         # only KNOWN_NAMES become names of distributions.

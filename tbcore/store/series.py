@@ -34,6 +34,9 @@ than a millisecond."""
 
 
 _MAX_ROWS_SEARCHED = 1 << 22
+_ROWS_CHECKED_AT_ONCE = 1 << 16
+"""Maximum number of rows that are checked at once for the first value that is not finite: millions
+of rows may follow it."""
 _MAX_RESTARTS = 64
 """Maximum number of times that a decreasing step is taken for a restart. If it decreases more
 often, several writers logged in turn, and all rows are drawn as one line."""
@@ -100,6 +103,15 @@ class ScalarSeries:
     def max(self) -> Point | None:
         """The first point with the highest finite value; None if no value is finite."""
         return self._extreme(np.argmax, -np.inf)
+
+    @property
+    def nan(self) -> Point | None:
+        """The first point whose value is NaN or infinite; None if all are finite."""
+        for start in range(0, len(self), _ROWS_CHECKED_AT_ONCE):
+            is_finite = np.isfinite(self.value[start : start + _ROWS_CHECKED_AT_ONCE])
+            if not is_finite.all():
+                return self._point(start + int(np.argmin(is_finite)))
+        return None
 
     @property
     def num_nonfinite(self) -> int:

@@ -205,6 +205,7 @@ def test_the_tooltip_has_the_values_of_lines_and_bands(page: Any) -> None:
         "steps ≤ 0 not shown, values ≤ 0 not shown"
     )
     assert note["bottom"] <= plot["top"]  # it does not cover the curves
+    assert note["left"] >= plot["left"]  # ... or the highest label of the axis
     assert note["top"] >= plot["top"] - 24
     plots = page.evaluate("() => tb.all('.tb-chart-plot').map((plot) => plot.offsetHeight)")
     assert len(set(plots)) == 1  # it does not make the plot smaller either

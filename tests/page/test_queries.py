@@ -297,7 +297,9 @@ def test_names_are_completed_with_the_keyboard(open_page: Any) -> None:
     page.keyboard.press("Escape")
     assert (option.count(), box.input_value()) == (0, "val/")
     box.fill("val/loss:")
-    assert options() == [f"val/loss:{stat}" for stat in ("last", "min", "max", "at(", "change(")]
+    assert options() == [
+        f"val/loss:{stat}" for stat in ("last", "min", "max", "nan", "at(", "change(")
+    ]
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowDown")
     focused = "() => document.activeElement.closest('[role=row]')?.title"

@@ -100,6 +100,8 @@ def point_of(points: Sequence[Point], stat: str, limit: int | None) -> Point | N
         choose = min if stat == "min" else max
         finite = [point for point in points if math.isfinite(point[1])]
         return choose(finite, key=lambda point: point[1], default=None)
+    if stat == "nan":
+        return next(((step, step) for step, value in points if not math.isfinite(value)), None)
     if stat == "change" and points:
         last, earlier = points[-1], point_of(points, "at", points[-1][0] - (limit or 0))
         return earlier and (last[0], last[1] - earlier[1])

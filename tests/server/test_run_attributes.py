@@ -114,7 +114,7 @@ def test_a_text_that_names_no_attribute_leaves_the_others_alone(
     answer = server.ask(columns=["loss:mean", "lr", "x>3", ""])
     assert [column.get("values") for column in answer["columns"]] == [None, [1], None, None]
     assert answer["columns"][0] == {
-        "error": "unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)"
+        "error": "unknown statistic 'mean'; expected last, min, max, nan, at(STEP) or change(STEPS)"
     }
 
 
@@ -202,7 +202,7 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ),
         (
             "zzz>1",
-            "No hyperparameter zzz; there are flag, lr, optimizer",
+            "No hyperparameter zzz; there are flag, lr, optimizer and 1 more",
             [('Names with "zzz>1"', '"zzz>1"')],
         ),
         ("zz:last>1", "No tag zz; there are val/loss", []),

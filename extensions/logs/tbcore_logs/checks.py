@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -24,10 +23,7 @@ from tbcore.engine import (
     size,
 )
 from tbcore.values import SESSION_START_TAG
-
-RECENT_SECONDS = 300.0
-"""If a file was modified less than this long ago, its writer may still be running, so an incomplete
-record at its end is not damage."""
+from tbcore_logs.reading import unfinished
 
 _MAX_LINES_PER_FILE = 20
 """Maximum number of findings that are printed for one file; JSON has all of them."""
@@ -211,15 +207,9 @@ def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
         return
     for damage in read.damage:
         yield Finding("corrupt", path, str(damage), run, damage.offset)
-    num_bytes_left = read.size - read.offset
     # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
     is_explained = bool(read.damage) and read.damage[-1].offset == read.offset
-    if num_bytes_left > 0 and not is_explained:
-        line = (
-            f"ends within the record at offset {read.offset}, after {num_bytes_left} of its bytes"
-        )
-        if time.time() - read.file.mtime_ns / 1e9 < RECENT_SECONDS:
-            line += "; the rest may still be written"
-            yield Finding("being written", path, line, run, read.offset, is_damage=False)
-        else:
-            yield Finding("cut off", path, f"{line}; the file was cut off", run, read.offset)
+    if read.size > read.offset and not is_explained:
+        line, is_old = unfinished(read.file, read.offset, read.size)
+        what = "cut off" if is_old else "being written"
+        yield Finding(what, path, line, run, read.offset, is_damage=is_old)

@@ -27,10 +27,11 @@ from tbcore.engine import (
     fact_of,
     format_attribute,
     group_text,
-    parse_attribute,
     quoted,
 )
 from tbcore.values import column_statistics, group_statistics
+from tbcore_logs.attributes import attribute_of
+from tbcore_logs.commands.arguments import split_attributes
 from tbcore_logs.errors import UnknownNameError
 
 Floats = NDArray[np.float64]
@@ -127,10 +128,9 @@ def _by_expression(text: str) -> Grouper:
 
 def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
     values: dict[str, dict[str, Any]] = {}
-    for text in re.findall(r'(?:"[^"]*"?|[^",])+', texts):
-        if text.strip():
-            name, found = _values(text.strip(), columns)
-            values[name] = {r: v for r, v in zip(columns.runs, found, strict=True) if v is not None}
+    for text in split_attributes(texts):
+        name, found = _values(text, columns)
+        values[name] = {r: v for r, v in zip(columns.runs, found, strict=True) if v is not None}
     if not values:
         raise BadRequestError("name hyperparameters after by:, as in by:lr,optimizer")
 
@@ -150,13 +150,7 @@ def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
 def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
     """The text of an attribute in its usual form, and its value for each of `columns.runs`."""
     index = columns.index
-    try:
-        attribute = parse_attribute(text)
-    except BadRequestError:
-        # In a shell and in Python, a name needs no second quotes.
-        if not index.hparam_names.candidates(text):
-            raise
-        attribute = parse_attribute('"' + text.replace('"', '""') + '"')
+    attribute = attribute_of(text, columns)
     kind, name, stat, step = attribute
     if kind == "fact":
         return format_attribute(attribute), fact_of(columns, name)

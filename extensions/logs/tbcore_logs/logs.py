@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -36,8 +37,9 @@ from tbcore_logs.tables import Categories, LogTable, ScalarTable, free_name
 Names = str | Iterable[str] | None
 """One or several names or patterns, in which `*` matches any text and `?` any character; None for
 all names."""
-At = Literal["first", "last", "min", "max"] | int
-"""Selects a point of a series: one of these, or with a step, the last point at or before it."""
+At = Literal["first", "last", "min", "max", "nan"] | int
+"""Selects a value of a series: that of one of these points, or with a step, of the last point at or
+before it. `nan` is the step of the first value that is NaN or infinite."""
 
 _PAUSE_FACTOR = 4
 """The pause between two scans of `follow` is at least this many times as long as the first one."""
@@ -123,6 +125,15 @@ class Logs(Mapping[str, Run]):
         Faster than reading them one by one. Raises KeyError for an unknown name.
         """
         return self._selected(runs, where)
+
+    def newest(self, *, runs: Names = None) -> Run:
+        """The run with the latest event, which is the last of these if several have it.
+
+        Reads only the ends of files. Raises KeyError for an unknown name, ValueError without runs.
+        """
+        names = matching(runs, self._reader.names(), "run")
+        times = [-math.inf if t is None else t for t in self._reader.last_event_times(names)]
+        return self._run(max(zip(times, range(len(names)), names, strict=True))[-1])
 
     def forget(self, runs: Iterable[str]) -> None:
         """Frees the memory for the data of these runs. If they are used again, they are read again.
@@ -397,9 +408,9 @@ def _point(series: ScalarSeries, at: At) -> Point | None:
     if not isinstance(at, str):
         return series.at(at)
     if at not in get_args(get_args(At)[0]):
-        raise ValueError(f"at must be first, last, min, max or a step, got {at!r}")
+        raise ValueError(f"at must be first, last, min, max, nan or a step, got {at!r}")
     point: Point | None = getattr(series, at)
-    return point
+    return point._replace(value=float(point.step)) if point and at == "nan" else point
 
 
 def _categories(runs: Sequence[Run]) -> Categories:

@@ -14,6 +14,7 @@ import errno
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
@@ -39,6 +40,7 @@ from tbcore.engine import (
     loaded,
     one_line,
     open_notes,
+    read_last_event_times,
 )
 
 logger = logging.getLogger("tbcore.logs")
@@ -48,6 +50,10 @@ ROOT = "."
 _MAX_PROBLEMS = 100
 _INDEX = "tbcore.index", "index"
 """Group and name of the entry point for indexes."""
+
+_RECENT_SECONDS = 300.0
+"""If a file was modified less than this long ago, its writer may still be running, so an incomplete
+record at its end is not damage."""
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
@@ -67,6 +73,25 @@ def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
     views = {name: snapshot.view for name, snapshot in snapshots.items()}
     times = {name: snapshot.modified for name, snapshot in snapshots.items()}
     return Multiplexer(views, times)
+
+
+def unfinished(file: EventFile, offset: int, size: int) -> tuple[str, bool]:
+    """What is to say of a file that ends within a record, and whether it was cut off."""
+    line = f"ends within the record at offset {offset}, after {size - offset} of its bytes"
+    if time.time() - file.mtime_ns / 1e9 < _RECENT_SECONDS:
+        return f"{line}; the rest may still be written", False
+    return f"{line}; the file was cut off", True
+
+
+def _cut_off(run: TrackedRun) -> list[str]:
+    """A line for each file of a run, which was read to its end, that was cut off."""
+    lines = []
+    for path, file in run.reader.file_readers.items():
+        is_known = file.other_kind or file.bookmark.is_blocked_by_bad_length
+        if file.caught_up and file.opened.size > file.offset and not is_known:
+            line, is_old = unfinished(file.opened, file.offset, file.opened.size)
+            lines += [one_line(f"{path} {line}")] if is_old else []
+    return lines
 
 
 class _Problems:
@@ -172,6 +197,25 @@ class LazyReader(_Problems):
                 runs.append(self._runs[name])
             self._read(run for run in runs if run.view is None)
             return {run.name: RunSnapshot(run.view or RunView(), run.modified) for run in runs}
+
+    def last_event_times(self, names: Sequence[str]) -> list[float | None]:
+        """The time of the last event of each run, in seconds since the epoch; None without events.
+
+        Of a run that was not read yet, reads only the ends of its files.
+        """
+        with self._lock:
+            runs = [self._runs[name] for name in names]
+            files = [file for run in runs if run.view is None for file in run.files]
+            ends = dict(zip(files, read_last_event_times(files), strict=True))
+            # A last record that is large, or cut off, is found by reading its file from the start.
+            unclear = {run.name for run in runs if None in map(ends.get, run.files)}
+            views = {name: each.view for name, each in self.snapshots(unclear).items()}
+        return [
+            views[run.name].last_event_time
+            if run.name in views
+            else max(time for file in run.files if (time := ends[file]) is not None)
+            for run in runs
+        ]
 
     def refresh(self) -> set[str]:
         """Scans again, and reads the new data of the runs that have been read.
@@ -281,9 +325,10 @@ class LazyReader(_Problems):
     def _report(self, run: TrackedRun) -> None:
         """Replaces the problems of a run, and logs those that are not logged yet."""
         known = self._of_runs.pop(run.name, [])
-        if found := run.reader.problems_now:
+        cut_off = _cut_off(run)
+        if found := [*run.reader.problems_now, *cut_off]:
             self._of_runs[run.name] = found
-        for line in run.reader.read_errors:
+        for line in (*run.reader.read_errors, *cut_off):
             if line not in known:
                 logger.warning("%s", line)
         run.reader.read_errors = []
@@ -329,6 +374,9 @@ class StoredReader(_Problems):
                 view = RunView()
             found[name] = RunSnapshot(view, runs[name].modified)
         return found
+
+    def last_event_times(self, names: Sequence[str]) -> list[float | None]:
+        return [self._index.runs[name].last_event_time for name in names]
 
     def refresh(self) -> set[str]:
         before = self._index.runs

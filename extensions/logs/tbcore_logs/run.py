@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import DataError, Item, Multiplexer, NotFoundError, values
-from tbcore.engine import RunView, is_live, one_line, quoted
+from tbcore.engine import RunView, is_live, listed, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
@@ -224,7 +224,7 @@ class Run:
             if tag in self:
                 what = form if form == AUDIO else f"{form}s"
                 others = self._multiplexer.tags(CLAIMS[form])[self.name]
-                known = f"; tags with {what}: {', '.join(map(quoted, others[:3]))}"
+                known = f"; tags with {what}: {listed([*map(quoted, others)])}"
                 where = f"{quoted(tag)} in run {quoted(self.name)}"
                 message = f"no {what} under {where}{known if others else ''}"
             raise UnknownNameError(message) from None

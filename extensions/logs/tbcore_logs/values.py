@@ -14,15 +14,28 @@ from tbcore_logs.drawings import Markup
 
 _TYPES = {
     b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif",
-    b"RIFF": "image/webp", b"BM": "image/bmp",
+    b"BM": "image/bmp",
+    b"OggS": "audio/ogg", b"fLaC": "audio/flac", b"ID3": "audio/mpeg",
 }  # fmt: skip
-"""Maps the first bytes of image files to their types, which browsers can show without scripts."""
+"""Maps the first bytes of files to their types. Browsers can show the images without scripts."""
+_RIFF_TYPES = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+"""Maps the bytes from 8 to 12 of RIFF files to their types."""
 _MAX_SHOWN = 8
 """Maximum number of images that a notebook shows of a value."""
 
 
 def image_type(content: bytes) -> str | None:
     """The type of an image file, such as `image/png`, by its first bytes; None if unknown."""
+    kind = media_type(content)
+    return kind if kind and kind.startswith("image/") else None
+
+
+def media_type(content: bytes) -> str | None:
+    """The type of an image or audio file by its first bytes; None if unknown."""
+    if content.startswith(b"RIFF"):
+        return _RIFF_TYPES.get(content[8:12])
+    if content[:1] == b"\xff" and content[1:2] >= b"\xe0":
+        return "audio/mpeg"  # A frame without a tag before it.
     return next((kind for start, kind in _TYPES.items() if content.startswith(start)), None)
 
 

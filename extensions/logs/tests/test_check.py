@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tbcore.cli import main
+from tbcore.engine import Summary
 from tbcore.plugins import loading as plugins_module
 from tbcore.plugins.sources import Source
 from tbcore.store.run import RunData
@@ -338,6 +339,15 @@ def test_a_disabled_plugin_is_not_recommended_for_installation(
 
     assert capsys.readouterr().out.splitlines()[1:] == [
         "no loaded plugin shows scalars: 1 tag in 1 run, for example train: loss"
+    ]
+
+
+def test_tags_without_a_value_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with EventFileWriter(tmp_path / "a.tfevents") as writer:
+        writer.add_summary(1, Summary.Value(tag="nothing"))
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "no loaded plugin shows tags without a value: 1 tag in 1 run, for example .: nothing"
     ]
 
 

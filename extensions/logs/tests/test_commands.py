@@ -78,7 +78,7 @@ def test_a_name_with_a_comma_is_written_in_quotes(tmp_path: Path) -> None:
         write_run(tmp_path, run, scalars={"x,y": [1.0]})
     assert [row[1] for row in lines("ls", tmp_path, "--runs", '"a,b",c')[1:]] == ["a,b", "c"]
     assert [row[1] for row in lines("ls", tmp_path, "--runs", 'd"e')[1:]] == ['d"e']
-    assert lines("ls", tmp_path, "--columns", '"x,y:last"')[0][-1] == "x,y:last"
+    assert lines("ls", tmp_path, "--columns", '"x,y":last')[0][-1] == "x,y:last"
 
 
 HYDRA = ("lr=0.1,seed=1", "lr=0.1,seed=2", "lr=0.1", "seed=1", "a*b", "aXb", '"q","r"', "-dash")

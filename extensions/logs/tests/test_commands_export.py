@@ -278,3 +278,20 @@ def test_steps_of_a_few_rows_are_computed_for_these_rows_only(tmp_path: Path) ->
     assert steps.tolist() == [99_998, 99_999]
     assert peak < 100_000  # all steps are 800 kB
     assert uneven.steps(slice(1, 3)).tolist() == uneven.step[1:3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("start", "ending"),
+    [(b"ID3\x04", "mp3"), (b"\xff\xfb\x90", "mp3"), (b"OggS", "ogg"), (b"fLaC", "flac"),
+     (b"RIFF\0\0\0\0WAVE", "wav"), (b"", "wav"), (b"\xff\xd8\xff\xe0", "jpg"),
+     (b"RIFF\0\0\0\0WEBP", "webp"), (b"GIF89a", "gif")],
+)  # fmt: skip
+def test_a_file_of_media_has_the_ending_of_its_bytes(
+    tmp_path: Path, start: bytes, ending: str
+) -> None:
+    """Or else that of the type that was logged."""
+    kind = "images" if ending in ("jpg", "webp", "gif") else "audio"
+    write_run(tmp_path / "logs", "a", **{kind: {"m": [start + bytes(40) if start else b""]}})
+    assert piped("export", tmp_path / "logs", "--media", tmp_path / "media").returncode == 0
+    [path] = (tmp_path / "media").rglob("0.*")
+    assert path.name == f"0.{ending}"

@@ -18,7 +18,8 @@ from typing import IO
 import pytest
 from commands import command, environment, lines, on_terminal, piped
 
-from tbcore_testing import EventFileWriter, summaries, write_run
+import tbcore
+from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 
 WAIT_SECONDS = 30
 MAX_DELAY_SECONDS = 0.3
@@ -85,11 +86,29 @@ def test_lines_are_objects_in_json(tmp_path: Path) -> None:
     assert (second["loss"], second["acc"]) == ("Infinity", 0.5)
 
 
-def test_the_run_is_the_one_that_was_written_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["whole", "large", "torn", "empty file", "alone"])
+def test_the_run_is_the_one_with_the_last_event(tmp_path: Path, ending: str) -> None:
+    """Whatever the times of the files are, which a copy does not keep; a terminal names it."""
+    times, now = (1000, 1002, 1001), time.time()
     for number in range(3):
-        path = write_run(tmp_path, f"run{number}", scalars={"loss": [1.0]})
-        os.utime(path, (1e9, 1e9 + (number == 1)))
-    assert [row[0] for row in lines("tail", tmp_path)[1:]] == ["run1"]
+        run = f"run{number}"
+        path = write_run(tmp_path, run, scalars={"loss": [1.0]}, wall_time=times[number])
+        if ending == "large":
+            text = {"t": ["x" * 100_000]}
+            path = write_run(tmp_path, run, texts=text, wall_time=times[number])
+        elif ending == "torn":
+            path.write_bytes(path.read_bytes() + record_bytes(b"x" * 70_000)[: 60_000 + number])
+        elif ending == "empty file":
+            path.with_name("b.tfevents").touch()
+        os.utime(path, (now, now - 90 + 9 * number))
+    if ending == "alone":
+        shutil.rmtree(tmp_path / "run1")
+    newest = "run2" if ending == "alone" else "run1"
+    assert [row[0] for row in lines("tail", tmp_path)[1:]] == [newest]
+    assert lines("ls", tmp_path, "--where", "newest:1")[1][1] == newest
+    assert lines("ls", tmp_path, "--sort", "age")[1][1] == newest
+    assert tbcore.open(tmp_path).newest().name == newest
+    assert on_terminal("tail", tmp_path, NO_COLOR="1")[1].splitlines()[0].strip() == newest
 
 
 def test_several_runs_are_printed_in_the_order_of_time(tmp_path: Path) -> None:
@@ -123,12 +142,12 @@ def test_a_tag_with_several_points_at_a_step_has_several_lines(tmp_path: Path) -
 
 
 def test_lines_fit_on_a_terminal(tmp_path: Path) -> None:
-    """The header is repeated. The run is left out if it is the only one."""
+    """The header is repeated. The run is above all if it is the only one."""
     values = {f"group/a tag with a long name {n}": [float(n)] * 50 for n in range(9)}
     write_run(tmp_path, "run", scalars=values)
     _, text = on_terminal("tail", tmp_path, "-n", "50", columns=60, NO_COLOR="1")
-    printed = text.splitlines()
-    assert len(printed) == 52
+    heading, *printed = text.splitlines()
+    assert (heading, len(printed)) == ("run", 52)
     assert {len(line) for line in printed} == {60}
     assert [line.split()[0] for line in printed[:2]] == ["step", "0"]
     assert printed[41] == printed[0]

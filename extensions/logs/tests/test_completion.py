@@ -155,7 +155,7 @@ def test_names_are_those_of_the_logdir_on_the_command_line(logdir: Path) -> None
     assert offered("show logs two/my ", outside) == []
     assert offered("ls --columns lo", outside) == []
     assert offered("ls logs --columns la", outside) == [
-        "late", "late:last", "late:min", "late:max", "late:argmin", "late:argmax",
+        "late", "late:last", "late:min", "late:max", "late:nan", "late:argmin", "late:argmax",
     ]  # fmt: skip
     assert set(offered("ls logs --by ", outside)) >= {"opt", "seeds", "numbers"}
     assert "seeds" not in offered("ls logs --by opt,", outside)

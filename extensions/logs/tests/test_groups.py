@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import tbcore
 from tbcore import BadRequestError, ScalarSeries
 from tbcore.cli import cli
+from tbcore.engine import in_quotes
 from tbcore_logs import Logs
 from tbcore_logs.groups import band_of, group_runs
 from tbcore_testing import write_run
@@ -131,7 +132,7 @@ def test_properties_figures_of_groups_are_those_of_pandas(
         check([frame[name].tolist() for name in frame.columns[2:]])
         assert [name.rstrip("_") for name in frame.columns[2:]] == [name for name, _ in expected]
         # In the shell, all runs are counted. So only those are selected that Python has.
-        chosen = ",".join('"' + f"{tag}:{at}".replace('"', '""') + '"' for tag in tags)
+        chosen = ",".join(f"{in_quotes(tag)}:{at}" for tag in tags)
         given = [path, "--runs", ",".join(names), "--by", by, "--columns", chosen]
         result = CliRunner().invoke(cli, ["ls", *given, "--csv"], standalone_mode=False)
         _, *rows = csv.reader(io.StringIO(result.stdout, newline=""))

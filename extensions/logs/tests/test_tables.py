@@ -225,7 +225,9 @@ def test_a_summary_may_have_the_steps_of_its_values(logs: Logs) -> None:
 
 
 def test_a_summary_of_what_is_no_statistic_is_an_error(logs: Logs) -> None:
-    with pytest.raises(ValueError, match="at must be first, last, min, max or a step, got 'mean'"):
+    with pytest.raises(
+        ValueError, match="at must be first, last, min, max, nan or a step, got 'mean'"
+    ):
         logs.summary("loss/x", "mean")  # type: ignore[arg-type]
 
 

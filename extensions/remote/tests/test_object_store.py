@@ -373,6 +373,9 @@ def test_runs_are_in_the_order_of_their_first_events(s3: S3Server, tmp_path: Pat
     logs = tbcore.open(URI)
     s3.reads()
     assert list(logs) == watched.multiplexer.runs()
+    newest = f"r{expected[-1]}"  # Not the one that was uploaded last.
+    assert logs.newest().name == newest
+    assert len(s3.reads()) == 20
     assert len(logs.scalars()) == 20
     assert len(s3.reads()) == 20
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, cast, get_args
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,7 +13,7 @@ from starlette.routing import Route
 from tbcore import BadRequestError, Multiplexer, NotFoundError, RunHParams
 from tbcore.http import columns_response, json_body, string_in, strings_in
 from tbcore.values import Average
-from tbcore_compare.bands import band_of
+from tbcore_compare.bands import MAX_STEPS, band_of
 from tbcore_compare.reader import (
     SCALARS,
     curve_of,
@@ -84,8 +85,12 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
                 with suppress(NotFoundError):
                     found.append(multiplexer.scalars(run, tag, claims=SCALARS))
             logged = [series for series in found if len(series)]
-            header.append({"num_runs": len(logged), "num_points": max(map(len, logged), default=0)})
-            tables.append(band_of(logged, average) if logged else {})
+            band = band_of(logged, average) if logged else {"step": np.empty(0)}
+            num_steps = len(band["step"])
+            if num_steps >= MAX_STEPS:
+                num_steps = len(np.unique(np.concatenate([series.step for series in logged])))
+            header.append({"num_runs": len(logged), "num_steps": num_steps})
+            tables.append(band if logged else {})
         return columns_response(header, tables)
 
     return [

@@ -260,7 +260,7 @@ def test_the_band_of_a_group_is_interpolated_and_counts_runs(
     write_run(tbcore_logdir, "c", scalars={"acc": [1.0]})
     groups = [["a", "b", "c", "gone"], ["c"]]
     header, (band, nothing) = make_api().post("bands", groups=groups, tag="loss", average="mean")
-    assert header == [{"num_runs": 2, "num_points": 4}, {"num_runs": 0, "num_points": 0}]
+    assert header == [{"num_runs": 2, "num_steps": 5}, {"num_runs": 0, "num_steps": 0}]
     assert not nothing
     assert band["step"].tolist() == [0, 5, 8, 10, 20]
     assert band["mean"][:4].tolist() == pytest.approx([1.0, 3.0, 5.3, 6.0])
@@ -275,7 +275,8 @@ def test_the_band_of_long_runs_has_some_steps_with_both_ends(
 ) -> None:
     for run, offset in (("a", 0.0), ("b", 2.0)):
         write_run(tbcore_logdir, run, scalars={"x": [float(i) + offset for i in range(5001)]})
-    _, (band,) = make_api().post("bands", groups=[["a", "b"]], tag="x", average="median")
+    header, (band,) = make_api().post("bands", groups=[["a", "b"]], tag="x", average="median")
+    assert header == [{"num_runs": 2, "num_steps": 5001}]
     assert len(band["step"]) == MAX_STEPS
     assert band["step"][[0, -1]].tolist() == [0, 5000]
     assert band["mean"].tolist() == (band["step"] + 1).tolist()

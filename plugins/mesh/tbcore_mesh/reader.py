@@ -27,10 +27,15 @@ class Sphere(NamedTuple):
 
 
 def batch(value: Value, what: str) -> Array:
-    """The numbers of a part, of shape (batch, n, 3). Raises DecodeError for any others."""
+    """The numbers of a part, of shape (batch, n, 3). Raises DecodeError for any others.
+
+    Of colours with alpha, this is left out.
+    """
     array = tensor(value)
     if array.ndim == 2:
         array = array[None]
+    if array.ndim == 3 and array.shape[2] == 4 and what in ("colours", COLOR):
+        array = array[..., :3]
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype.kind not in "iuf":
         raise DecodeError(
             f"{what} must have the shape (batch, n, 3), got {array.dtype} of {array.shape}"

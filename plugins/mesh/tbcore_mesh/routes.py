@@ -126,5 +126,6 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
 
 def _batch_size(parts: Mapping[str, Part]) -> int:
-    """The number of meshes in each value of the first step."""
-    return next((part.about.shape[0] for part in parts.values() if part.about.shape), 1)
+    """The number of meshes in each value of the first step: 1 in a shape without a batch."""
+    shapes = (part.about.shape for part in parts.values())
+    return next((shape[0] for shape in shapes if len(shape) > 2), 1)

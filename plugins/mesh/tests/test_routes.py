@@ -329,3 +329,20 @@ def test_the_frame_leaves_out_what_the_picture_leaves_out(
     [entry] = client.get("data/plugin/mesh/step?run=.&tag=m").json()["samples"]
     assert entry["notes"] == ["Without 1 of 5 vertices: they are not finite."]
     assert client.get("data/plugin/mesh/frame?run=.&tag=m").json() == [entry["sphere"]]
+
+
+def test_colours_with_alpha_and_shapes_without_a_batch(
+    tbcore_logdir: Path, tbcore_client: MakeClient, samples: Callable[..., list[Any]]
+) -> None:
+    """The alpha is left out, and a shape (n, 3) is that of one mesh."""
+    colors = [[*color, 128] for color in COLORS]
+    [(fields, content)] = samples([PLACES], [FACES], [colors])
+    assert fields["notes"] == []
+    found = read_ply(content)[2]
+    assert found is not None
+    assert found[:, :3].tolist() == COLORS
+    log(tbcore_logdir, PLACES, FACES, COLORS, name="alone")
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_mesh])
+    assert client.get("data/plugin/mesh/tags").json()["."]["alone"] == {"samples": 1}
+    data = client.get("data/plugin/mesh/data?run=.&tag=m&content_type=COLOR&step=1")
+    assert data.content == np.array(COLORS, np.uint8).tobytes()

@@ -30,7 +30,7 @@ test("what follows has: and a colon is completed", () => {
   assert.deepEqual(completed("has:|"), ["has:nan", "has:val/loss", "has:val/acc", "has:train/loss", 'has:"re"']);
   assert.deepEqual(completed("has:n|"), ["has:nan"]);
   assert.deepEqual(completed("has:nna|"), ["has:nan"]);
-  assert.deepEqual(completed("val/loss:|"), ["last", "min", "max", "at(", "change("].map((stat) => `val/loss:${stat}`));
+  assert.deepEqual(completed("val/loss:|"), ["last", "min", "max", "nan", "at(", "change("].map((stat) => `val/loss:${stat}`));
   assert.deepEqual(completed("val/loss:ma|"), ["val/loss:max"]);
 });
 

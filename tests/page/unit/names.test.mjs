@@ -1,49 +1,19 @@
 // Order, grouping and splitting of names.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { splitName } from "../../../tbcore/web/lib/chart/hover-tooltip.js";
 import { compareNames, groupTags, labelOf, runTitle } from "../../../tbcore/web/text-names.js";
 
-test("numbers in names compare as numbers", () => {
-  const names = ["run10", "run9", "run1", "run01", "a/10/b", "a/9/b", "run", "run1a", "B", "a"];
-  assert.deepEqual([...names].sort(compareNames), ["B", "a", "a/9/b", "a/10/b", "run", "run01", "run1", "run1a", "run9", "run10"]);
-});
+const ORDERS = JSON.parse(readFileSync(new URL("../../names.json", import.meta.url), "utf8"));
 
-test("numbers of any length are compared", () => {
-  assert.ok(compareNames("x99999999999999999999998", "x99999999999999999999999") < 0);
-  assert.ok(compareNames("x20200216-200144", "x20200412-184741") < 0);
-});
-
-test("decimals and exponents are compared by value", () => {
-  assertAscending(["lr_0.001", "lr_0.005", "lr_0.01", "lr_0.05", "lr_0.1", "lr_0.5", "lr_1", "lr_1.5", "lr_10"]);
-  assertAscending(["lr1e-10", "lr1e-4", "lr0.0002", "lr5e-4", "lr1e-3", "lr1.5e-3", "lr1", "lr1e3"]);
-  assertAscending(["0", "0.0", "0.1", "0.10", "0.25", "0.9"]);
-});
-
-test("parts of versions and dates are compared one by one", () => {
-  assertAscending(["v1.9", "v1.10", "v2.0"]);
-  assertAscending(["model_v1.9-a", "model_v1.10-a"]);
-  assertAscending(["torch-1.9.0", "torch-1.10.0", "torch-1.10.2"]);
-  assertAscending(["2024.3.9", "2024.03.10", "2024.11.01"]);
-  assertAscending(["2024-03-09_11.06", "2024-03-10_09.30", "2024-11-01"]);
-  assertAscending(["Feb9_20-01-44", "Feb16_09-01-44", "Feb16_20-01-44"]);
-  assertAscending(["10.0.0.2", "10.0.0.10"]);
-});
-
-test("an exponent counts only at the end of a number", () => {
-  assertAscending(["3e5a", "12e4f"]);
-  assertAscending(["run1eval", "run2eval", "run10eval"]);
-});
-
-test("children follow their parent, however their numbers are written", () => {
-  assertAscending(["exp_lr0.01", "exp_lr0.01/losses/a", "exp_lr0.1", "exp_lr0.1/losses/a"]);
-  assertAscending(["run01", "run01/a", "run1", "run1/a", "run1a", "run1a/b"]);
-});
-
-test("members of a group stay together", () => {
-  assert.deepEqual(["a-b", "a/z", "a", "a b", "a/b"].sort(compareNames), ["a", "a/b", "a/z", "a b", "a-b"]);
-});
+for (const names of ORDERS.ascending) {
+  test(`names in natural order: ${names.slice(0, 3).join(", ")}`, () => {
+    assertAscending(names);
+    assert.deepEqual([...names].reverse().sort(compareNames), names);
+  });
+}
 
 test("the order is total and antisymmetric", () => {
   const names = ["", "a", "a/", "/a", "0", "00", "a0", "a00", "a00/1", "é", "z", "A", "_", "😀", "1e3", "1e10", "1000", "1.0", "1", "1.10", "1.9", "1.9.1", "v1.9", "v1.10", "1e-3", "0.001"];
@@ -54,13 +24,6 @@ test("the order is total and antisymmetric", () => {
       assert.equal(there === 0, a === b, `${a} and ${b}`);
     }
   }
-});
-
-test("the order is transitive", () => {
-  const names = ["1", "1.0", "1.1", "1.10", "1.9", "1.9.1", "1.10.1", "v1.9", "v1.10", "1e1", "10", "1e-1", "0.1", "a1.10", "a1/9", "1/1.5", "1.0/2"];
-  const sorted = [...names].sort(compareNames);
-  assertAscending(sorted);
-  assertAscending([...names].reverse().sort(compareNames));
 });
 
 test("tags are grouped by their first segment, in natural order", () => {

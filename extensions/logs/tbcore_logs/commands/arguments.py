@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from contextlib import suppress
+import re
 
 import click
+
+_FIELD = r'(?:"(?:[^"]|"")*+"|(?!")[^,]*+)'
 
 
 def default_logdir(*, says: bool = False) -> str:
@@ -27,9 +28,17 @@ def default_logdir(*, says: bool = False) -> str:
 
 
 def split_names(text: str) -> list[str]:
-    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV."""
+    """The comma-separated names in a text. A name in double quotes may have commas, as in CSV.
+
+    Between commas, nothing is no name; `""` is the empty one.
+    """
     names = text.split(",")
-    with suppress(csv.Error):  # A text with quotes may still be a name.
-        if '"' in text:
-            names = next(csv.reader([text], strict=True))
-    return [name for name in names if name]
+    if re.fullmatch(rf"{_FIELD}(?:,{_FIELD})*", text):  # A text with quotes may still be a name.
+        names = re.findall(rf"({_FIELD})(?:,|\Z)", text)
+    return [name[1:-1].replace('""', '"') if name[0] == '"' else name for name in names if name]
+
+
+def split_attributes(text: str) -> list[str]:
+    """The comma-separated attributes in a text, as queries have them: with their quotes."""
+    parts = re.findall(r'(?:"[^"]*"?|[^",])+', text)
+    return [part.strip() for part in parts if part.strip()]

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from tbcore.engine import format_name
+from tbcore.engine import format_name, in_quotes
 from tbcore_logs.commands.arguments import default_logdir
 
 if TYPE_CHECKING:
     from tbcore_logs.names import Names
 
 Offers = list["CompletionItem[str]"]
-_STATS = "last", "min", "max", "argmin", "argmax"
+_STATS = "last", "min", "max", "nan", "argmin", "argmax"
+_LIKE_OTHER = re.compile(rf'[,"]|:(?:{"|".join(_STATS)}|(?:at|change)\(\d+\))\Z')
+"""Finds what a name of a column without quotes may not have."""
 _OWN_COLUMNS = "run", "state", "step", "started", "age", "took"
 _COLUMNS_OF_GROUPS = "group", "runs"
 _RULES = "seeds", "numbers"
@@ -45,14 +47,17 @@ def tags(context: click.Context, parameter: click.Parameter, incomplete: str) ->
 def columns(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
     """The columns of `ls`, the last of several with commas."""
     text = _value(context, incomplete)
-    return _listed(_columns(_names(context), _last_name(text)[1]), text)
+    start, partial = _last_name(text)
+    offers = _columns(_names(context), partial)
+    return [CompletionItem(start + each) for each in offers]
 
 
 def sort(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
     """What `ls` sorts by."""
     text = _value(context, incomplete)
     own = _COLUMNS_OF_GROUPS if context.params.get("by") else _OWN_COLUMNS
-    return _beginning(text, [*own, *_columns(_names(context), text)])
+    partial = _last_name(text)[1]
+    return [*_beginning(text, own), *map(CompletionItem, _columns(_names(context), partial))]
 
 
 def by(context: click.Context, parameter: click.Parameter, incomplete: str) -> Offers:
@@ -69,7 +74,7 @@ def where(context: click.Context, parameter: click.Parameter, incomplete: str) -
     names = _names(context)
     terms = [f"{format_name(name)}{sign}" for name in names.hparams for sign in "=<>"]
     scalars = [format_name(tag) for tag, is_scalar in names.tags.items() if is_scalar]
-    terms += [f"{tag}:{stat}{sign}" for tag in scalars for stat in _STATS[:3] for sign in "<>"]
+    terms += [f"{tag}:{stat}{sign}" for tag in scalars for stat in _STATS[:4] for sign in "<>"]
     terms += [f"has:{format_name(tag)}" for tag in names.tags]
     terms += [f"{tag}:change(" for tag in scalars]
     terms += ["has:nan", "live", "quiet", "step>=", "age<", "took>", "newest:"]
@@ -150,13 +155,24 @@ def _last_name(text: str) -> tuple[str, str]:
 
 
 def _columns(names: Names, partial: str) -> list[str]:
-    """Hyperparameters and tags; if there is a single one, with its statistics."""
+    """Hyperparameters and tags; if there is a single one, with its statistics. Names are in quotes
+    where they would else mean something else.
+    """
+    partial = partial.replace('"', "")
     scalars = [tag for tag, is_scalar in names.tags.items() if is_scalar]
-    found = [name for name in [*names.hparams, *scalars] if name.startswith(partial)]
-    stated = [tag for tag in scalars if tag == partial or partial.startswith(f"{tag}:")]
+    found = [name for name in [*names.hparams, *scalars] if _unquoted(name).startswith(partial)]
+    stated = [t for t in scalars if t == partial or partial.startswith(f"{_unquoted(t)}:")]
     if len(found) == 1 and found[0] in scalars:
         stated += found
-    return [*found, *(f"{tag}:{stat}" for tag in dict.fromkeys(stated) for stat in _STATS)]
+    texts = [in_quotes(name) if _LIKE_OTHER.search(name) else name for name in found]
+    for tag in dict.fromkeys(stated):
+        text = in_quotes(tag) if re.search('[,"]', tag) else tag
+        texts += [f"{text}:{stat}" for stat in _STATS]
+    return [text for text in texts if _unquoted(text).startswith(partial)]
+
+
+def _unquoted(text: str) -> str:
+    return text.replace('"', "")
 
 
 def _runs(logdir: str | None) -> Mapping[str, Any]:

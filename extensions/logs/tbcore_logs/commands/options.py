@@ -11,7 +11,7 @@ import click
 
 from tbcore.engine import Command
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import split_names
+from tbcore_logs.commands.arguments import split_attributes
 
 MAX_BYTES = "tbcore.max_bytes"
 """Key in `click.Context.meta` of the value of --max_bytes."""
@@ -49,15 +49,15 @@ class LogCommand(Command):
 def _with_names(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
-    """The values of an option, which `split_names` splits later; None if there are no names."""
-    return [text for text in texts if split_names(text)] or None
+    """The values of an option, which `split_names` splits later; None without the option."""
+    return list(texts) or None
 
 
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
-    """The names in the values of an option; None if there are none."""
-    return [name for text in texts for name in split_names(text)] or None
+    """The attributes in the values of an option; None if there are none."""
+    return [part for text in texts for part in split_attributes(text)] or None
 
 
 def count(text: str) -> int:
@@ -120,8 +120,9 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
 def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the options for rows of runs or groups: --columns, --sort, --reverse, --limit, --by."""
     values = (
-        "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), TAG:argmin "
-        "for the step of the minimum, TAG:argmax, or a hyperparameter."
+        "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), TAG:nan for "
+        "the first step that is not finite, TAG:argmin for that of the minimum, TAG:argmax, or a "
+        "hyperparameter."
     )
     sort = "Sort by a column, or by run, state, step, started, age or took; groups also by runs."
     rule = (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def tail(*, selection: LogSelection, **options: Any) -> int:
     """Print the last steps of a run, a line for each, with a column for each tag.
 
-    The run is the one that was written last, unless --runs or --where select others. LOGDIR is a
+    The run is the one with the latest event, unless --runs or --where select others. LOGDIR is a
     directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves. With --json,
     each line is an object.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,9 +10,11 @@ import click
 import numpy as np
 
 from tbcore import BadRequestError, NotFoundError
-from tbcore.engine import RunColumns, did_you_mean, group_text
+from tbcore.engine import Attribute, RunColumns, did_you_mean, format_attribute, group_text
 from tbcore_logs import Logs, Run
+from tbcore_logs.attributes import attribute_of
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
+from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable
 from tbcore_logs.printing.drawing import sparkline
 from tbcore_logs.printing.output import PrintedColumn, short, short_count
@@ -23,77 +24,115 @@ RUN_COLUMNS = "state", "run", "step", "last_event", "took"
 """The fields of a run, with which its row begins."""
 _SORT_KEYS = "started", "age"
 """What runs can be sorted by besides; numbers increase with the age."""
-_STATISTIC = re.compile(
-    r"(.+):(last|(?:arg)?(?:min|max)|at\((-?\d{1,18})\)|change\((0*[1-9]\d{0,17})\))", re.DOTALL
-)
 
 
 class Column(NamedTuple):
     """A column of values of a tag, or of a hyperparameter."""
 
     text: str
-    """The name as typed, such as `loss:last` or `lr`."""
+    """The name in a header, such as `loss:last` or `lr`."""
     cells: Mapping[str, Any]
     """Maps runs to their values. None, or no entry, for a run without one."""
-    tag: str | None = None
-    """The tag; None for a hyperparameter."""
-    stat: str | None = None
-    """`last`, `min`, `argmin`, `at(100)` and so on; None for a hyperparameter."""
+    attribute: Attribute
+    """What it shows: the stat may also be `argmin` or `argmax`."""
     last: Mapping[str, Any] | None = None
-    """The last values of the tag, if `stat` is `min` or `max`."""
+    """The last values of the tag, if the stat is `min` or `max`."""
+
+    @property
+    def tag(self) -> str | None:
+        """The tag; None for a hyperparameter."""
+        return self.attribute.name if self.attribute.kind == "value" else None
+
+    @property
+    def title(self) -> str:
+        """The name for people: that of a tag for its last values."""
+        return (self.tag if self.attribute.stat == "last" else self.text) or '""'
 
     @property
     def short(self) -> Callable[[Any], str]:
         """Formats a cell for a terminal."""
-        return short_count if self.stat in ("argmin", "argmax") else short
+        return short_count if self.attribute.stat in ("argmin", "argmax", "nan") else short
+
+
+Order = Column | str | None
+"""What rows are sorted by: a column, or the name of another one; None for no order."""
 
 
 def column_of(text: str, attributes: RunColumns, default: str = "last") -> Column:
-    """The column for `TAG:last`, `:min`, `:max`, `:at(STEP)` or `:change(STEPS)`, a hyperparameter,
-    or a tag, of which it has the value that `default` selects.
+    """The column for `TAG:last`, `:min`, `:max`, `:nan`, `:at(STEP)` or `:change(STEPS)`, a
+    hyperparameter, or a tag, of which it has the value that `default` selects.
 
-    `:argmin` and `:argmax` are the steps of the lowest and the highest value. Raises UsageError if
-    no run has the tag or hyperparameter.
+    `:nan` is the step of the first value that is not finite, `:argmin` and `:argmax` are those of
+    the lowest and the highest one. Raises UsageError if no run has the tag or hyperparameter.
     """
-    match = _STATISTIC.fullmatch(text)
-    if match is None and attributes.index.hparam_names.candidates(text):
-        return Column(text, dict(zip(attributes.runs, attributes.hparams(text), strict=True)))
-    tag, stat = (match[1], match[2]) if match else (text, default)
-    step = match and (match[3] or match[4])
-    known = attributes.index.scalar_tags.candidates(tag)
-    if not known:
-        attributes.report(*attributes.index.hparams.problems)
-        close = [
-            *attributes.index.scalar_tags.close(tag),
-            *attributes.index.hparam_names.close(tag),
-        ]
+    try:
+        attribute = attribute_of(text, attributes)
+    except BadRequestError as error:
+        raise click.UsageError(str(error), click.get_current_context()) from None
+    if attribute.kind == "fact":  # Rows have these anyway.
+        attribute = Attribute("hparam", text)
+    name, index = attribute.name, attributes.index
+    end = format_attribute(attribute._replace(name="x"))[1:]
+    header = (f"{name}{end}" if '"' in text else text) or '""'
+    if attribute.stat is None and index.hparam_names.candidates(name):
+        values = dict(zip(attributes.runs, attributes.hparams(name), strict=True))
+        return Column(header, values, attribute)
+    if not index.scalar_tags.candidates(name):
+        attributes.report(*index.hparams.problems)
+        close = [*index.scalar_tags.close(name), *index.hparam_names.close(name)]
+        what = "tag" if attribute.stat else "tag or hyperparameter"
         raise click.UsageError(
-            f"no tag or hyperparameter {tag!r}{did_you_mean(tag, close)}",
-            click.get_current_context(),
+            f"no {what} {name!r}{did_you_mean(name, close)}", click.get_current_context()
         )
+    return column_of_tag(
+        attribute._replace(kind="value", stat=attribute.stat or default), attributes, header
+    )
+
+
+def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = "") -> Column:
+    """The column for a value of a tag that some run has."""
+    _, tag, stat, step = attribute
+    known = attributes.index.scalar_tags.candidates(tag)
 
     def cells(stat: str) -> dict[str, Any]:
+        points = attributes.points(tag, stat.removeprefix("arg"), step)
         is_step = stat.startswith("arg")
-        kind = stat.partition("(")[0].removeprefix("arg")
-        points = attributes.points(tag, kind, None if step is None else int(step))
         values = [None if point is None else point[not is_step] for point in points]
         return dict(zip(attributes.runs, values, strict=True))
 
-    last = cells("last") if stat in ("min", "max") else None
-    return Column(text, cells(stat), tag if tag in known else known[0], stat, last)
+    return Column(
+        header or f"{tag}:{stat}",
+        cells(stat or "last"),
+        attribute if tag in known else attribute._replace(name=known[0]),
+        cells("last") if stat in ("min", "max") else None,
+    )
 
 
-def sorting_column(
-    sort: str | None, chosen: Sequence[Column], by: str | None, attributes: Callable[[], RunColumns]
-) -> list[Column]:
-    """The column to add for `--sort` if rows of runs, or with `by`, of groups, do not have it."""
-    known = [*_SORT_KEYS, *RUN_COLUMNS, *(column.text for column in chosen)]
+def with_order(
+    sort: str | None,
+    chosen: Sequence[Column],
+    by: str | None,
+    attributes: Callable[[], RunColumns],
+    default: str = "last",
+) -> tuple[list[Column], Order]:
+    """The columns and the order for `--sort` of rows of runs, or with `by`, of groups.
+
+    If none of the columns has what rows are sorted by, it is added.
+    """
+    own = [*_SORT_KEYS, *RUN_COLUMNS] if by is None else ["group", "runs"]
     if by is not None:
-        known = ["group", "runs"]
-        for column in chosen:
-            statistics = () if column.tag is None else GroupStatistics._fields
-            known += [column.text, *(f"{column.text} {name}" for name in statistics)]
-    return [] if sort is None or sort in known else [column_of(sort, attributes())]
+        parts = [(column, name) for column in chosen for name in GroupStatistics._fields]
+        own += [f"{column.text} {name}" for column, name in parts if column.tag is not None]
+    if sort is None or sort in own:
+        return [*chosen], sort
+    for column in chosen:
+        if column.text == sort:
+            return [*chosen], column
+    order = column_of(sort, attributes(), default)
+    for column in chosen:
+        if column.attribute == order.attribute:
+            return [*chosen], column
+    return [*chosen, order], order
 
 
 # -- rows of runs ----------------------------------------------------------------------------------
@@ -105,16 +144,16 @@ def run_rows(
     columns: Sequence[Column],
     last_steps: Mapping[str, int | None],
     *,
-    sort: str | None,
+    order: Order,
     reverse: bool,
 ) -> list[list[Any]]:
     """The rows of runs: the cells of RUN_COLUMNS, and then those of the chosen columns."""
-    known = [*_SORT_KEYS, *RUN_COLUMNS, *(column.text for column in columns)]
+    known: list[Order] = [*_SORT_KEYS, *RUN_COLUMNS, *columns]
     rows = [
         [*_fields(logs[name], last_steps[name]), *(column.cells.get(name) for column in columns)]
         for name in names
     ]
-    return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, sort, reverse=reverse)]
+    return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, order, reverse=reverse)]
 
 
 def _fields(run: Run, step: int | None) -> list[Any]:
@@ -126,19 +165,27 @@ def _fields(run: Run, step: int | None) -> list[Any]:
 
 
 def _sorted(
-    rows: list[list[Any]], known: Sequence[str], sort: str | None, *, reverse: bool
+    rows: list[list[Any]], known: Sequence[Order], order: Order, *, reverse: bool
 ) -> list[list[Any]]:
-    """The rows sorted by a cell: numbers before texts. Missing values and NaN are last."""
-    if sort is None:
+    """The rows sorted by a cell: numbers before texts, which are in natural order. Missing values
+    and NaN are last.
+    """
+    if order is None:
         return rows[::-1] if reverse else rows
-    index = known.index(sort)
+    is_name = isinstance(order, str)
+    index = next(i for i, each in enumerate(known) if each is order or (is_name and each == order))
 
     def is_missing(row: list[Any]) -> bool:
         cell = row[index]
         return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
     found = [row for row in rows if not is_missing(row)]
-    found.sort(key=lambda row: (isinstance(row[index], str), row[index]), reverse=reverse)
+
+    def key(row: list[Any]) -> tuple[bool, Any]:
+        cell = row[index]
+        return isinstance(cell, str), name_key(cell) if isinstance(cell, str) else cell
+
+    found.sort(key=key, reverse=reverse)
     return [*found, *filter(is_missing, rows)]
 
 
@@ -182,7 +229,7 @@ def group_table(
     names: Sequence[str],
     columns: Sequence[Column],
     *,
-    sort: str | None,
+    order: Order,
     reverse: bool,
     limit: int | None,
 ) -> GroupTable:
@@ -193,15 +240,15 @@ def group_table(
     for name, code in zip(names, groups.of_run.tolist(), strict=True):
         members[code].append(name)
     printed = [PrintedColumn("group", is_name=True), PrintedColumn("runs")]
-    figures, known = [*printed], ["group", "runs"]
+    figures, known = [*printed], list[Order](["group", "runs"])
     cells: list[Sequence[Any]] = [groups.names, list(map(len, members))]
     texts = [*cells]
     for column in columns:
-        figures.append(PrintedColumn(column.text, column.text.removesuffix(":last")))
+        figures.append(PrintedColumn(column.text, column.title))
         if column.tag is None:
             common = [_common([column.cells.get(name) for name in own]) for own in members]
             printed.append(PrintedColumn(column.text))
-            known.append(column.text)
+            known.append(column)
             cells.append(common)
             texts.append(common)
             continue
@@ -209,17 +256,17 @@ def group_table(
         found = statistics_of(groups, [column.cells.get(name) for name in names], last)
         for name, values in found.columns().items():
             printed.append(PrintedColumn(f"{column.text} {name}"))
-            known.append(column.text if name == "mean" else printed[-1].name)
+            known.append(column if name == "mean" else printed[-1].name)
             cells.append([None if value != value else value for value in values.tolist()])
         texts.append([_figure(found, code) for code in range(len(members))])
     rows = [list(row) for row in zip(*cells, range(len(members)), strict=True)]
-    if sort is not None and sort not in known:
+    if isinstance(order, str):
         known = [column.name for column in printed]
-    rows = _sorted(rows, known, sort, reverse=reverse)[:limit]
-    order = [row.pop() for row in rows]
+    rows = _sorted(rows, known, order, reverse=reverse)[:limit]
+    places = [row.pop() for row in rows]
     return GroupTable(
         printed, rows, figures,
-        [[column[code] for column in texts] for code in order], [members[code] for code in order],
+        [[column[code] for column in texts] for code in places], [members[code] for code in places],
     )  # fmt: skip
 
 

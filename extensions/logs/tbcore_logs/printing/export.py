@@ -32,7 +32,7 @@ from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.json_output import FirstLines, max_bytes
 from tbcore_logs.printing.writers import WRITERS, Writer
 from tbcore_logs.tables import free_name
-from tbcore_logs.values import image_type
+from tbcore_logs.values import media_type
 
 _CHUNK_ROWS = 1 << 15
 
@@ -207,10 +207,14 @@ def _write_media(folder: Path, source: _Source) -> int:
 
 def _samples(value: Any) -> list[tuple[bytes, str]]:
     """The content and the file ending of each sample in a value."""
-    if hasattr(value, "clips"):
-        ending = "wav" if "wav" in value.content_type.lower() else "bin"
-        return [(clip.encoded, ending) for clip in value.clips]
-    return [
-        (content, (image_type(content) or "/bin").partition("/")[2].replace("jpeg", "jpg"))
-        for content in value.encoded
-    ]
+    if not hasattr(value, "clips"):
+        return [(content, _ending(media_type(content))) for content in value.encoded]
+    logged = value.content_type.lower()
+    return [(c.encoded, _ending(media_type(c.encoded) or logged)) for c in value.clips]
+
+
+def _ending(kind: str | None) -> str:
+    """The usual ending of files of a type, for those whose bytes `media_type` knows."""
+    name = (kind or "").partition("/")[2].removeprefix("x-")
+    known = "png", "gif", "webp", "bmp", "wav", "ogg", "flac"
+    return {"jpeg": "jpg", "mpeg": "mp3"}.get(name, name if name in known else "bin")

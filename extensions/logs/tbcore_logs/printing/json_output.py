@@ -11,6 +11,7 @@ their `characters`.
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from tbcore.engine import to_json, warn
 from tbcore_logs.commands.options import MAX_BYTES
@@ -59,7 +61,8 @@ def bounded(data: list[Any] | dict[str, Any], limit: int, *, is_spread: bool = F
     """The data as JSON of at most `limit` bytes. Warns if anything is left out.
 
     Keeps the first rows of a list, or with `is_spread` rows at even distances, among them the first
-    and the last one. Of an object, keeps the same number of entries of each list and dict in it.
+    and the last one, and those of each stretch whose values are not finite. Of an object, keeps the
+    same number of entries of each list and dict in it.
     """
     # 1. Encode everything, unless there are more entries than could fit.
     # 2. Otherwise cut long texts, and double the number of entries while they fit.
@@ -67,11 +70,12 @@ def bounded(data: list[Any] | dict[str, Any], limit: int, *, is_spread: bool = F
     max_text = limit // _TEXTS_PER_ANSWER
     parts: Mapping[str, Any] = {"rows": data} if isinstance(data, list) else data
     lengths = {name: len(part) for name, part in parts.items() if isinstance(part, list | dict)}
+    ends = _ends_of_stretches(data) if is_spread and isinstance(data, list) else None
 
     def encoded(num: int, max_text: int = max_text) -> tuple[bytes, dict[str, str]]:
         texts = _Texts(max_text)
         shown = {
-            name: texts.shortened(_some(part, num, is_spread) if name in lengths else part)
+            name: texts.shortened(_some(part, num, ends) if name in lengths else part)
             for name, part in parts.items()
         }
         cut = {name: f"{num:,} of {n:,}" for name, n in lengths.items() if n > num}
@@ -163,12 +167,26 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _some(part: Sequence[Any] | Mapping[str, Any], num: int, is_spread: bool) -> Any:
-    """`num` entries of a list or dict, or all if there are not as many."""
+def _ends_of_stretches(rows: Sequence[Any]) -> NDArray[np.int64]:
+    """The first and the last row of each stretch of rows whose values are NaN or infinite."""
+    values = [row.get("value") if isinstance(row, dict) else None for row in rows]
+    is_bad = np.array([isinstance(v, float) and not math.isfinite(v) for v in values], np.bool_)
+    changes = np.flatnonzero(np.diff(is_bad, prepend=False, append=False))
+    return np.unique(np.concatenate([changes[::2], changes[1::2] - 1]))
+
+
+def _some(part: Sequence[Any] | Mapping[str, Any], num: int, ends: NDArray[np.int64] | None) -> Any:
+    """`num` entries of a list or dict, or all if there are not as many.
+
+    With `ends`, rows at even distances, and these among them, of which the last may be left out.
+    """
     if isinstance(part, Mapping):
         return dict(islice(part.items(), num))
-    if is_spread and num < len(part):
-        return [part[index] for index in np.linspace(0, len(part) - 1, num).round().astype(int)]
+    if ends is not None and num < len(part):
+        ends = ends[: num // 2]
+        others = np.delete(np.arange(len(part)), ends)
+        spread = np.linspace(0, len(others) - 1, num - len(ends)).round().astype(int)
+        return [part[index] for index in np.sort(np.append(ends, others[spread])).tolist()]
     return list(part[:num])
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tbcore.engine import Attribute
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
     GroupTable,
     column_of,
+    column_of_tag,
     group_table,
     grouped,
     line_of,
     run_rows,
-    sorting_column,
+    with_order,
 )
 from tbcore_logs.printing.output import (
     Form,
@@ -53,12 +55,13 @@ def list_runs(
     attributes = logs.attributes()
     if columns is None:
         tags = attributes.index.scalar_tags.most_common()[:_NUM_DEFAULT_TAGS]
-        columns = [f"{tag}:last" for tag in tags]
-    chosen = [column_of(text, attributes) for text in columns]
-    chosen += sorting_column(sort, chosen, by, lambda: attributes)
+        chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
+    else:
+        chosen = [column_of(text, attributes) for text in columns]
+    chosen, order = with_order(sort, chosen, by, lambda: attributes)
     if by is not None:
         groups = grouped(names, by, lambda: attributes)
-        table = group_table(groups, names, chosen, sort=sort, reverse=reverse, limit=limit)
+        table = group_table(groups, names, chosen, order=order, reverse=reverse, limit=limit)
         if is_terminal() and form is None:
             _add_archived(table, RunNotes(lambda: logs.notes))
             print_table(table.figures, table.texts)
@@ -67,9 +70,9 @@ def list_runs(
         selection.mention_archived(logs, [name for own in table.members for name in own])
         return 0
     steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
-    rows = run_rows(logs, names, chosen, steps, sort=sort, reverse=reverse)[:limit]
+    rows = run_rows(logs, names, chosen, steps, order=order, reverse=reverse)[:limit]
     shown = [*_OWN_COLUMNS]
-    shown += [PrintedColumn(c.text, c.text.removesuffix(":last"), c.short) for c in chosen]
+    shown += [PrintedColumn(c.text, c.title, c.short) for c in chosen]
     line_tag = next((column.tag for column in chosen if column.tag is not None), None)
     if line_tag is not None and is_terminal() and form is None:
         shown.append(PrintedColumn("", line_tag))

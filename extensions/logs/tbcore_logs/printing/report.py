@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import click
 
-from tbcore.engine import one_line
+from tbcore.engine import Attribute, one_line
 from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg
@@ -29,11 +29,12 @@ from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
     Column,
+    Order,
     column_of,
     group_table,
     grouped,
     run_rows,
-    sorting_column,
+    with_order,
 )
 from tbcore_logs.printing.drawing import sparkline
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
@@ -97,11 +98,9 @@ def report(
         shown = list(dict.fromkeys(column.tag for column in chosen if column.tag is not None))
         runs = _with_any(found, shown)
         tags = shown if selection.tags is None else tags
-    if sort in tags and f"{sort}:{at}" in [column.text for column in chosen]:
-        sort = f"{sort}:{at}"
-    chosen += sorting_column(sort, chosen, by, attributes)
+    chosen, order = with_order(sort, chosen, by, attributes, at)
     groups = None if by is None else grouped([run.name for run in runs], by, attributes)
-    rows = _rows(logs, runs, chosen, groups, sort=sort, reverse=reverse)
+    rows = _rows(logs, runs, chosen, groups, order=order, reverse=reverse)
     rows, num_rows = rows[:limit], len(rows)
     num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
     what = "run" if groups is None else "group"
@@ -141,7 +140,10 @@ def _differing(runs: Sequence[Run]) -> list[Column]:
     """The hyperparameters that differ."""
     hparams = {run.name: run.hparams for run in runs}
     names = dict.fromkeys(name for own in hparams.values() for name in own)
-    columns = [Column(n, {run: own.get(n) for run, own in hparams.items()}) for n in names]
+    columns = [
+        Column(n, {run: own.get(n) for run, own in hparams.items()}, Attribute("hparam", n))
+        for n in names
+    ]
     return [c for c in columns if len({str(cell) for cell in c.cells.values()}) > 1]
 
 
@@ -153,7 +155,8 @@ def _values(runs: Sequence[Run], tag: str, at: str) -> Column:
         points = {run: None if s is None else getattr(s, at) for run, s in all_series.items()}
         return {run: None if point is None else point.value for run, point in points.items()}
 
-    return Column(f"{tag}:{at}", cells(at), tag, at, None if at == "last" else cells("last"))
+    last = None if at == "last" else cells("last")
+    return Column(f"{tag}:{at}", cells(at), Attribute("value", tag, at), last)
 
 
 def _rows(
@@ -162,13 +165,13 @@ def _rows(
     columns: Sequence[Column],
     groups: Groups | None,
     *,
-    sort: str | None,
+    order: Order,
     reverse: bool,
 ) -> list[_Row]:
     """The rows of runs, or if there are `groups`, of these."""
     names = [run.name for run in runs]
     if groups is not None:
-        table = group_table(groups, names, columns, sort=sort, reverse=reverse, limit=None)
+        table = group_table(groups, names, columns, order=order, reverse=reverse, limit=None)
         return [
             _Row(name, f"{count:,}", list(map(short, cells)), [logs[run] for run in members])
             for (name, count, *cells), members in zip(table.texts, table.members, strict=True)
@@ -179,7 +182,7 @@ def _rows(
     notes = RunNotes(lambda: logs.notes)
     labels = notes.labels(names)
     for _, name, step, _, _, *cells in run_rows(
-        logs, names, columns, steps, sort=sort, reverse=reverse
+        logs, names, columns, steps, order=order, reverse=reverse
     ):
         texts = [column.short(cell) for column, cell in zip(columns, cells, strict=True)]
         color = notes.color(name, "")
@@ -238,10 +241,10 @@ def _table(rows: Sequence[_Row], columns: Sequence[Column], what: str) -> list[s
 
 def _title(column: Column) -> str:
     """`loss`, `loss (min)` or `loss (at 100)`."""
-    if column.tag is None or column.stat is None:
-        return column.text
-    stat = column.stat.replace("(", " ").rstrip(")")
-    return column.tag if stat == "last" else f"{column.tag} ({stat})"
+    _, name, stat, step = column.attribute
+    if stat in (None, "last"):
+        return name or '""'
+    return f"{name} ({stat}{'' if step is None else f' {step}'})"
 
 
 def _course(row: _Row, tag: str) -> Band | None:

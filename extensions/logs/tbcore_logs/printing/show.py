@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import is_event_file, is_uri, one_line, quoted
+from tbcore.engine import is_event_file, is_uri, listed, one_line, plural, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg, time_of
@@ -79,8 +79,8 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
         logs = opened_for(names[0])
         path = os.path.normpath(names[0])
         if os.path.isdir(path) and not has_run(logs, path):
-            within = [quoted(run) for run in logs if run.startswith(f"{path}/")][:3]
-            hint = f"runs in it: {', '.join(within)}" if within else "add the name of a run in it"
+            within = [quoted(run) for run in logs if run.startswith(f"{path}/")]
+            hint = f"runs in it: {listed(within)}" if within else "add the name of a run in it"
             raise NotFoundError(f"{quoted(names[0])} is a directory, not a run; {hint}")
         return logs, names[0], None
     first, second = names
@@ -190,8 +190,8 @@ def _show_scalars(series: ScalarSeries, title: str, as_json: bool) -> int:
     for name in ("first", "last", "min", "max"):
         if (point := getattr(series, name)) is not None:
             facts.append(f"{name} {short(point.value)} at {point.step:,}")
-    if series.num_nonfinite:
-        facts.append(f"{series.num_nonfinite:,} NaN or infinite")
+    if (first := series.nan) is not None:
+        facts.append(f"{series.num_nonfinite:,} NaN or infinite, the first at {first.step:,}")
     click.echo("\n".join([*lines, ", ".join(facts)]))
     return 0
 
@@ -199,9 +199,7 @@ def _show_scalars(series: ScalarSeries, title: str, as_json: bool) -> int:
 def _draw(run: Run, tag: str | None, output: str, notes: RunNotes) -> int:
     """Writes the chart of a tag as SVG, or with matplotlib as PNG."""
     if tag is None:
-        raise click.ClickException(
-            f"-o draws a tag; {run.name!r} has: {', '.join(run.scalar_tags)}"
-        )
+        raise click.ClickException(f"-o draws a tag; {run.name!r} has: {listed(run.scalar_tags)}")
     series = run[tag]
     if not np.isfinite(series.value).any():
         raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
@@ -264,10 +262,10 @@ def _described(item: Any) -> Any:
     except (DataError, NotFoundError) as error:
         return f"({error})"
     if hasattr(value, "encoded"):
-        return f"{value.width} x {value.height}, {len(value.encoded)} images"
+        return f"{value.width} x {value.height}, {plural(len(value.encoded), 'image')}"
     if hasattr(value, "clips"):
         sizes = sum(len(clip.encoded) for clip in value.clips)
-        return f"{value.content_type}, {len(value.clips)} clips, {sizes:,} bytes"
+        return f"{value.content_type}, {plural(len(value.clips), 'clip')}, {sizes:,} bytes"
     if hasattr(value, "bucket_limit"):
         return f"{value.num:g} values from {value.min:.4g} to {value.max:.4g}"
     if isinstance(value, bytes):

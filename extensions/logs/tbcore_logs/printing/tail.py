@@ -66,8 +66,8 @@ def tail(
     logs, names = selection.opened(waits=follow)
     is_chosen = selection.runs is not None or selection.where is not None
     if not is_chosen:
-        # By the times of the files: the last event of a run is known only after the run is read.
-        names = [max(names, key=lambda name: logs.modified[name])]
+        # Not by the times of the files: a copy of a log has other times.
+        names = [logs.newest().name]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     notes = RunNotes(lambda: logs.notes)
@@ -174,7 +174,8 @@ class _LineReader:
 
 class _Printer:
     """Prints lines, with a header before the first one, and on a terminal whenever there are new
-    tags. In a pipe, these get columns at the end, so that what reads it finds no second header."""
+    tags. In a pipe, these get columns at the end, so that what reads it finds no second header.
+    Without a column for the run, a terminal shows its name above all."""
 
     def __init__(
         self, columns: list[str], as_json: bool, notes: RunNotes, *, shows_run: bool
@@ -214,6 +215,8 @@ class _Printer:
             return
         cells = self._cells(run, fields, values)
         if is_terminal():
+            if not self._num_lines and not self._shows_run:
+                click.echo(styled(one_line(self._notes.label(run)), bold=True))
             if added or self._num_lines % _HEADER_EVERY == 0:
                 click.echo(styled(self._line({name: name for name in self._columns}), bold=True))
             cells["run"] = self._notes.label(run)

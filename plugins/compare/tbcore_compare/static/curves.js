@@ -26,10 +26,10 @@ export function CurveCard({ host, tag, columns, cursor }) {
   const members = groups.map(({ runs }) => runs.map(({ name }) => name));
   const ofGroups = useColumns(host, "bands", { tag, groups: members, average }, groups.flatMap(({ runs }) => runs), isNear && groups.length > 0);
   const { lines, longest } = useMemo(() => linesOf(ofRuns.answer, single), [ofRuns.answer, columns]);
-  const { bands, mostPoints } = useMemo(() => bandsOf(ofGroups.answer, groups, averageName), [ofGroups.answer, columns, averageName]);
+  const { bands, mostSteps } = useMemo(() => bandsOf(ofGroups.answer, groups, averageName), [ofGroups.answer, columns, averageName]);
   const notes = [
     longest > 0 && `Of curves with up to ${formatStep(longest)} points, the lowest and highest of each part are drawn.`,
-    mostPoints > 0 && `Of groups with up to ${formatStep(mostPoints)} points in a run, the averages at some steps are drawn.`,
+    mostSteps > 0 && `Of groups with up to ${formatStep(mostSteps)} steps, the averages at some are drawn.`,
   ].filter((note) => note !== false);
   const error = ofRuns.error || ofGroups.error;
   const isLoading = isNear && !error && ((single.length > 0 && !ofRuns.answer) || (groups.length > 0 && !ofGroups.answer));
@@ -66,12 +66,12 @@ function linesOf(answer, columns) {
  * @param {string} average  in words
  */
 function bandsOf(answer, groups, average) {
-  /** @type {{ num_runs: number, num_points: number }[]} */
+  /** @type {{ num_runs: number, num_steps: number }[]} */
   const header = answer?.header.length === groups.length ? answer.header : [];
   const bands = header.flatMap(({ num_runs: numRuns }, i) => {
     const { step: x, ...columns } = /** @type {any} */ (answer?.tables[i]);
     return numRuns > 0 ? [{ name: groups[i].name, color: groups[i].color, numRuns, average, label: "minimum to maximum", x, ...columns }] : [];
   });
-  const mostPoints = header.reduce((most, { num_points: count }, i) => Math.max(most, count > (answer?.tables[i].step?.length ?? 0) ? count : 0), 0);
-  return { bands, mostPoints };
+  const mostSteps = header.reduce((most, { num_steps: count }, i) => Math.max(most, count > (answer?.tables[i].step?.length ?? 0) ? count : 0), 0);
+  return { bands, mostSteps };
 }

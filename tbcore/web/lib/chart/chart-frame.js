@@ -118,6 +118,8 @@ export class ChartFrame {
     this.layout = layout;
     drawAxes(context, layout, this.colors, ratio);
     for (const side of /** @type {const} */ (["left", "top", "width", "height"])) this.plot.style[side] = `${layout[side]}px`;
+    // The labels of the y axis are not covered.
+    this.note.style.left = this.plot.style.left;
     resize(this.#overlay, layout.width * ratio, layout.height * ratio);
     context.save();
     context.translate(layout.left, layout.top);

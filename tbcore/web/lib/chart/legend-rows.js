@@ -1,6 +1,7 @@
 /** The rows of a chart's legend. Pure functions, no DOM. */
 
 import { groupFigure } from "../group-figure.js";
+import { compareNames } from "../name-order.js";
 import { countText, nearestIndex } from "./hover.js";
 import { extent, lastIndex, xColumn } from "./series.js";
 
@@ -142,7 +143,7 @@ export function sortRows(rows, sort) {
   return [...rows].sort((one, other) => {
     const a = /** @type {string | number} */ (one[column] ?? NaN);
     const b = other[column] ?? NaN;
-    if (typeof a === "string") return sign * a.localeCompare(String(b), undefined, { numeric: true });
+    if (typeof a === "string") return sign * compareNames(a, String(b));
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
     return a === b ? 0 : sign * (a < Number(b) ? -1 : 1);
   });

@@ -34,7 +34,7 @@ export function noteOf({ axisItems, x, y, axes: { clip, tail } }) {
   const addHidden = (what, isHidden) => {
     const results = resultsOf(isHidden);
     if (!results.has(true)) return;
-    notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
+    notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s`);
   };
   const isCut = (/** @type {number} */ value) => Number.isFinite(value) && (value < bottom || value > top);
   if (tail) notes.push("y axis: range of the last 20 %");

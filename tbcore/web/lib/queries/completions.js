@@ -1,6 +1,6 @@
 /** What completes the text before the caret in a query. Pure functions, no DOM. */
 
-import { formatAttribute } from "./names.js";
+import { formatAttribute, typedStatistics } from "./names.js";
 
 /**
  * What a query can have: names, of which queries for tags have no hyperparameters, and other words with
@@ -25,9 +25,8 @@ const WORDS = [
   ["step", "last step"],
   ["age", "since the last event"],
   ["took", "duration"],
-  ["newest:", "the runs that started last"],
+  ["newest:", "the runs with the latest events"],
 ];
-const STATS = ["last", "min", "max", "at(", "change("];
 /** The part of a query before the caret that can be completed: after a blank, a sign or an open quote. */
 const PART = /(?:^|[\s|(])-?((?:has:)?"[^"]*|[^\s|()"=<>!*?]+)$/i;
 
@@ -57,7 +56,7 @@ export function completionsOf(text, caret, names, subject) {
   } else {
     const stat = /^(?!newest:|is:|#)(.+):(\w*)$/i.exec(part);
     found = stat
-      ? STATS.filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
+      ? typedStatistics().filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
       : [
           ...[...WORDS, ...(names.words ?? [])]
             .filter(([name]) => (part.length > 1 || part === "#") && name.toLowerCase().startsWith(part.toLowerCase()))

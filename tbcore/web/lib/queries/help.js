@@ -18,10 +18,10 @@ const COMMON = [
 /** The syntax that only queries for runs have. @type {typeof COMMON} */
 const RUNS = [
   ["learning_rate>1e-3   optimizer=adam*", "a hyperparameter: = != < <= > >="],
-  ["val/loss:last<0.5", "a value of a tag: last, min, max, at(1000), or its change(1000) over the last 1000 steps"],
+  ["val/loss:last<0.5", "a value of a tag: last, min, max, at(1000), its change(1000) over the last 1000 steps, or nan: the first step that is not finite"],
   ["has:val/loss   has:nan", "the run has the tag; it has NaN or infinite values"],
   ["live   quiet", "the run is being written, or not"],
-  ["newest:10", "one of the ten runs that started last"],
+  ["newest:10", "one of the ten runs with the latest events"],
   ["is:starred   is:archived   #paper   note:bug", "what users noted: a star, put away, a label, a part of a note"],
   ["step>1000   age<2h   took>30m", "its highest step, time since its last event, duration: s m h d w"],
 ];

@@ -2,6 +2,23 @@
 
 /** What a text of an attribute names: a hyperparameter, a value of a tag, or the fact `step`, `age` or `took`. @typedef {{ kind: "hparam" | "value" | "fact", name: string, stat: string | null, step: number | null }} Attribute */
 
+/** The statistics of the values of a tag, as the server reads them, and what the values are called: of one run, and of several. @type {ReadonlyMap<string, readonly [one: string, several: string]>} */
+export const STATISTICS = new Map([
+  ["last", ["Last value", "last values"]],
+  ["min", ["Lowest value", "lowest values"]],
+  ["max", ["Highest value", "highest values"]],
+  ["nan", ["First step that is not finite", "first steps that are not finite"]],
+  ["at", ["Value", "values"]],
+  ["change", ["Change", "changes"]],
+]);
+/** Those with a step in parentheses. */
+const WITH_STEP = ["at", "change"];
+
+/** What is typed for each statistic, up to its step. */
+export function typedStatistics() {
+  return [...STATISTICS.keys()].map((name) => (WITH_STEP.includes(name) ? `${name}(` : name));
+}
+
 /** Names of facts. A hyperparameter with such a name must be in quotes. */
 const FACTS = ["step", "age", "took"];
 /** Matches a name that must be in quotes. */

@@ -4,7 +4,8 @@
  */
 
 import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
-import { groupText, readNumber } from "../../lib/queries/names.js";
+import { STATISTICS, groupText, readNumber } from "../../lib/queries/names.js";
+import { compareNames } from "../../lib/name-order.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { AttributeValue, Meaning } from "./attributes.js" */
@@ -34,8 +35,6 @@ const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 24];
 const MAX_MEASURED = 2000;
 /** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
 const AGE_SECONDS = 60;
-/** What the values of tags are called, by their statistic. */
-const STATISTICS = new Map([["last", "Last value"], ["min", "Lowest value"], ["max", "Highest value"], ["at", "Value"], ["change", "Change"]]);
 const FACT_TITLES = new Map([["step", "Last step"], ["age", "Time since the last event"], ["took", "Time from the first to the last event"]]);
 
 /** The columns for these attributes, each once. @param {readonly string[]} texts @param {(text: string) => Meaning | null} meaningOf @returns {Column[]} */
@@ -62,7 +61,7 @@ function titleOf({ kind, name, stat, step }) {
   if (kind === "hparam") return `Hyperparameter ${name}`;
   const steps = formatStep(Number(step));
   const when = stat === "at" ? ` at step ${steps}, or the last before it` : stat === "change" ? ` over the last ${steps} steps` : "";
-  return `${STATISTICS.get(stat ?? "")} of ${name}${when}`;
+  return `${STATISTICS.get(stat ?? "")?.[0]} of ${name}${when}`;
 }
 
 /** The whole name: `val/loss` and `train/loss` differ also where only one of them is shown. @param {Attribute} attribute */
@@ -76,6 +75,7 @@ function headingOf({ kind, name, stat, step }) {
 /** A value as short text: numbers have at most eight characters. @param {AttributeValue} value @param {Attribute | null} attribute */
 export function formatCell(value, attribute) {
   if (typeof value !== "number") return formatName(String(value));
+  if (attribute?.stat === "nan") return formatStep(value);
   if (attribute?.kind === "fact") return attribute.name === "step" ? formatStep(value) : formatDuration(value);
   for (let digits = 4; digits > 0; digits--) {
     const text = formatValue(value, digits);
@@ -93,7 +93,7 @@ export function describeCell(value, attribute, step) {
 
 /** Whether a column's values are logged at steps that its heading does not name. @param {Attribute | null} attribute */
 function hasSteps(attribute) {
-  return attribute?.kind === "value" && attribute.stat !== "last";
+  return attribute?.kind === "value" && attribute.stat !== "last" && attribute.stat !== "nan";
 }
 
 /** The step that a value was logged at, as `@700`; "" in columns that have no steps. @param {Attribute | null} attribute @param {number} [step] */
@@ -149,11 +149,8 @@ export function commonValue(runs, values, attribute) {
 
 // --- order ---------------------------------------------------------------------------------------
 
-/** Compares texts; numbers in them by value. */
-const COLLATOR = new Intl.Collator("en", { numeric: true });
-
 /**
- * The runs sorted by a column: numbers, then texts, then NaN, and at the end the runs that lack a
+ * The runs sorted by a column: numbers, then texts in natural order, then NaN, and at the end the runs that lack a
  * value, in either direction. Runs with equal values keep their order.
  * @param {readonly string[]} runs
  * @param {Values} values
@@ -172,7 +169,7 @@ export function sortRuns(runs, values, { isDescending = false, attribute = null 
   keyed.sort((a, b) => {
     if (a.rank !== b.rank) return a.rank - b.rank;
     if (a.rank === 0) return a.number === b.number ? 0 : a.number < b.number ? -sign : sign;
-    return a.rank === 1 ? sign * COLLATOR.compare(a.text, b.text) : 0;
+    return a.rank === 1 ? sign * compareNames(a.text, b.text) : 0;
   });
   return keyed.map(({ run }) => run);
 }

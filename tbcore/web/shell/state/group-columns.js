@@ -6,7 +6,7 @@
 import { formatStep } from "../../lib/format.js";
 import { countsOf, describeFigure, figureAlone, groupFigure } from "../../lib/group-figure.js";
 import { AVERAGES, deviationOf, statisticsOf } from "../../lib/group-statistics.js";
-import { formatAttribute } from "../../lib/queries/names.js";
+import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
 import { commonValue, sortRuns } from "./columns.js";
 import { groupsOf } from "./tree.js";
 
@@ -14,9 +14,6 @@ import { groupsOf } from "./tree.js";
 /** @import { Statistics } from "../../lib/group-figure.js" */
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { Values } from "./columns.js" */
-
-/** What the values of a tag are called, by their statistic. */
-const WHAT = new Map([["last", "last values"], ["min", "lowest values"], ["max", "highest values"]]);
 
 /** With more groups, not every figure is formatted to find the column's width. */
 const MAX_MEASURED = 500;
@@ -78,7 +75,8 @@ export function formatGroupCounts(statistics) {
  * @param {Average} [average]
  */
 export function describeGroupCell(statistics, { name, stat, step }, average = "mean") {
-  const what = WHAT.get(stat ?? "") ?? (stat === "at" ? `values at step ${formatStep(Number(step))}` : `changes over the last ${formatStep(Number(step))} steps`);
+  const steps = formatStep(Number(step));
+  const what = `${STATISTICS.get(stat ?? "")?.[1]}${stat === "at" ? ` at step ${steps}` : stat === "change" ? ` over the last ${steps} steps` : ""}`;
   return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}`;
 }
 
