@@ -281,15 +281,21 @@ def band_of(all_series: Sequence[ScalarSeries], max_points: int) -> Band:
     """The mean, minimum and maximum of several series at the steps of all of them.
 
     Between two of its steps, a series is interpolated if both values are finite; it has no value
-    beyond its first and last one. If a series has several points at a step, the last one counts. Of
-    more than `max_points` steps, so many are taken. Values are NaN where no series has any.
+    beyond its first and last one. If a series has several points at a step, the last one counts.
+    After a restart at an earlier step, the points from this step on replace all older ones there
+    and later. Of more than `max_points` steps, so many are taken. Values are NaN where no series
+    has any.
     """
     rows = []
     for series in all_series:
-        order = np.argsort(series.step, kind="stable")
-        x = series.step[order].astype(np.float64)
+        counted = np.arange(len(series))
+        for start in series.segment_starts[1:].tolist():
+            is_replaced = (counted < start) & (series.step[counted] >= series.step[start])
+            counted = counted[~is_replaced]
+        counted = counted[np.argsort(series.step[counted], kind="stable")]
+        x = series.step[counted].astype(np.float64)
         is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
-        y = series.value[order].astype(np.float64)
+        y = series.value[counted].astype(np.float64)
         rows.append((x[is_last], np.where(np.isfinite(y), y, np.nan)[is_last]))
     points = np.unique(np.concatenate([np.empty(0), *(x for x, _ in rows)]))
     if len(points) > max_points:

@@ -323,7 +323,10 @@ def series_of(points: list[tuple[int, float]]) -> ScalarSeries:
     return ScalarSeries(rows, np.array(steps, np.int64), rows / 1.0, np.array(values, np.float32))
 
 
-POINTS = st.lists(st.tuples(st.integers(0, 9), VALUES), max_size=12).map(series_of)
+POINTS = st.lists(st.tuples(st.integers(0, 9), VALUES), max_size=12).map(
+    lambda points: series_of(sorted(points, key=lambda point: point[0]))
+)
+"""Series without restarts."""
 
 
 @given(st.lists(POINTS, min_size=1, max_size=4))
