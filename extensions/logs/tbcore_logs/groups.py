@@ -30,7 +30,14 @@ from tbcore.engine import (
     quoted,
     text_of,
 )
-from tbcore.values import column_statistics, group_statistics
+from tbcore.values import (
+    GroupCurve,
+    Spread,
+    common_points,
+    effective_rows,
+    group_curve,
+    group_statistics,
+)
 from tbcore_logs.errors import UnknownNameError
 
 Floats = NDArray[np.float64]
@@ -268,38 +275,12 @@ def statistics_of(
     )
 
 
-class Band(NamedTuple):
-    """The mean of some runs and the range of their values, as columns of shape (num_points,)."""
+def curve_of(
+    all_series: Sequence[ScalarSeries], max_points: int | None, spread: Spread = "deviation"
+) -> GroupCurve:
+    """The mean of several series at the steps of all of them, see `tbcore.values.group_curve`.
 
-    x: NDArray[Any]
-    mean: NDArray[np.floating[Any]]
-    low: NDArray[np.floating[Any]]
-    high: NDArray[np.floating[Any]]
-
-
-def band_of(all_series: Sequence[ScalarSeries], max_points: int) -> Band:
-    """The mean, minimum and maximum of several series at the steps of all of them.
-
-    Between two of its steps, a series is interpolated if both values are finite; it has no value
-    beyond its first and last one. If a series has several points at a step, the last one counts.
-    After a restart at an earlier step, the points from this step on replace all older ones there
-    and later. Of more than `max_points` steps, so many are taken. Values are NaN where no series
-    has any.
+    Of more than `max_points` steps, so many are taken.
     """
-    rows = []
-    for series in all_series:
-        counted = np.arange(len(series))
-        for start in series.segment_starts[1:].tolist():
-            is_replaced = (counted < start) & (series.step[counted] >= series.step[start])
-            counted = counted[~is_replaced]
-        counted = counted[np.argsort(series.step[counted], kind="stable")]
-        x = series.step[counted].astype(np.float64)
-        is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
-        y = series.value[counted].astype(np.float64)
-        rows.append((x[is_last], np.where(np.isfinite(y), y, np.nan)[is_last]))
-    points = np.unique(np.concatenate([np.empty(0), *(x for x, _ in rows)]))
-    if len(points) > max_points:
-        points = points[np.linspace(0, len(points) - 1, max_points).astype(np.int64)]
-    values = [np.interp(points, x, y, np.nan, np.nan) for x, y in rows if len(x)]
-    found = column_statistics(np.array(values).reshape(len(values), len(points)), "mean", "range")
-    return Band(points, found.average, found.low, found.high)
+    runs = [effective_rows(each.step, each.value, each.segment_starts) for each in all_series]
+    return group_curve(common_points((x for x, _ in runs), max_points), runs, "mean", spread)

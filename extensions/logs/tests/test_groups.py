@@ -21,10 +21,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tbcore
-from tbcore import BadRequestError, ScalarSeries
+from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore_logs import Logs
-from tbcore_logs.groups import band_of, group_runs
+from tbcore_logs.groups import group_runs
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
@@ -312,54 +312,3 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     drawing = ElementTree.parse(tmp_path / "runs_files" / "val%2Floss-light.svg").getroot()
     assert len(drawing.findall(".//{*}polyline")) == 6
     assert not drawing.findall(".//{*}polygon")
-
-
-# -- bands -----------------------------------------------------------------------------------------
-
-
-def series_of(points: list[tuple[int, float]]) -> ScalarSeries:
-    steps, values = zip(*points, strict=True) if points else ((), ())
-    rows = np.arange(len(points))
-    return ScalarSeries(rows, np.array(steps, np.int64), rows / 1.0, np.array(values, np.float32))
-
-
-POINTS = st.lists(st.tuples(st.integers(0, 9), VALUES), max_size=12).map(
-    lambda points: series_of(sorted(points, key=lambda point: point[0]))
-)
-"""Series without restarts."""
-
-
-@given(st.lists(POINTS, min_size=1, max_size=4))
-def test_properties_bands_are_those_of_pandas(runs: list[ScalarSeries]) -> None:
-    """At the steps of all runs, each interpolated; the last one of equal steps counts."""
-    pd = pytest.importorskip("pandas")
-    columns = []
-    for run in runs:
-        column = pd.Series(run.value.astype(float), run.step).replace([np.inf, -np.inf], np.nan)
-        order = np.argsort(column.index, kind="stable")
-        column = column.iloc[order]
-        columns.append(column[~column.index.duplicated(keep="last")])
-    band = band_of(runs, 100)
-    steps = sorted({step for run in runs for step in run.step.tolist()})
-    assert band.x.tolist() == steps
-    for at, step in enumerate(steps):
-        values = []
-        for column in columns:
-            below, above = column[column.index <= step], column[column.index >= step]
-            if len(below) and len(above):
-                (x, left), (until, right) = (
-                    (below.index[-1], below.iloc[-1]),
-                    (above.index[0], above.iloc[0]),
-                )
-                share = (step - x) / (until - x) if until > x else 0
-                values.append(left if until == x else left + (right - left) * share)
-        finite = pd.Series(values, dtype=float).dropna()
-        expected = finite.mean(), finite.min(), finite.max()
-        found = band.mean[at], band.low[at], band.high[at]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_a_band_has_a_limited_number_of_steps() -> None:
-    """The first and the last are among them."""
-    series = series_of([(step, step % 7) for step in range(1000)])
-    assert band_of([series, series], 5).x.tolist() == [0, 249, 499, 749, 999]

@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
+import numpy as np
 
 from tbcore.engine import one_line
+from tbcore.values import GroupCurve
 from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg
-from tbcore_logs.groups import Band, Groups, band_of
+from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
@@ -229,7 +231,7 @@ def _table(rows: Sequence[_Row], columns: Sequence[Column], what: str) -> list[s
             cells.append(text)
             if index in courses:
                 course = _course(row, courses[index])
-                cells.append("" if course is None else sparkline(course.mean, _SPARKLINE_WIDTH))
+                cells.append("" if course is None else sparkline(course.average, _SPARKLINE_WIDTH))
         lines.append(cells)
     texts = [f"| {' | '.join(map(_escaped, line))} |" for line in lines]
     texts.insert(1, f"| {' | '.join(rule)} |")
@@ -244,15 +246,16 @@ def _title(column: Column) -> str:
     return column.tag if stat == "last" else f"{column.tag} ({stat})"
 
 
-def _course(row: _Row, tag: str) -> Band | None:
+def _course(row: _Row, tag: str) -> GroupCurve | None:
     """The points of a run, or the mean and the range of those of several; None without any."""
     all_series = [series for run in row.runs if (series := _series(run, tag))]
     if not all_series:
         return None
     if len(all_series) > 1:
-        return band_of(all_series, 2 * _WIDTH)
-    value = all_series[0].value
-    return Band(all_series[0].step, value, value, value)
+        return curve_of(all_series, 2 * _WIDTH, "range")
+    step, value = (getattr(all_series[0], name).astype(np.float64) for name in ("step", "value"))
+    is_finite = np.isfinite(value).astype(np.int64)
+    return GroupCurve(value, value, value, is_finite, 1 - is_finite, step)
 
 
 def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[str]:
@@ -266,7 +269,7 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
         lines, bands = [], []
         for index, (row, course) in enumerate(courses):
             color = row.color or colors[index % len(colors)]
-            lines.append((course.x, course.mean, color, row.name))
+            lines.append((course.x, course.average, color, row.name))
             if course.low is not course.high:  # More than one run.
                 bands.append((course.x, course.low, course.high, color))
         svg = chart_svg(lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands)
