@@ -39,8 +39,11 @@ from tbcore.values import (
     group_statistics,
 )
 from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.tables import Categories, LogTable
 
 Floats = NDArray[np.float64]
+Grid = int | Sequence[float] | NDArray[Any] | None
+"""The maximum number of steps of a mean, or the steps; None for all steps of its runs."""
 Grouper = Callable[[str], str]
 """Returns the name of a run's group."""
 
@@ -266,7 +269,7 @@ def statistics_of(
         return np.bincount(groups.of_run[is_counted], minlength=len(groups.names))
 
     found = group_statistics(value, np.where(has_value, groups.of_run, -1), len(groups.names))
-    deviation = np.where(found.count > 1, (found.high - found.low) / 2, np.nan)
+    deviation = _deviation(found.low, found.high, found.count)
     diverged = None
     if last is not None:
         diverged = count(np.isfinite(value) & ~np.isfinite(np.array(last, float)))
@@ -276,11 +279,66 @@ def statistics_of(
 
 
 def curve_of(
-    all_series: Sequence[ScalarSeries], max_points: int | None, spread: Spread = "deviation"
+    all_series: Sequence[ScalarSeries], grid: Grid = None, spread: Spread = "deviation"
 ) -> GroupCurve:
     """The mean of several series at the steps of all of them, see `tbcore.values.group_curve`.
 
-    Of more than `max_points` steps, so many are taken.
+    Of more than `grid` steps, so many are taken; or `grid` are the steps.
     """
     runs = [effective_rows(each.step, each.value, each.segment_starts) for each in all_series]
-    return group_curve(common_points((x for x, _ in runs), max_points), runs, "mean", spread)
+    if grid is None or isinstance(grid, int):
+        points = common_points((x for x, _ in runs), grid)
+    else:
+        points = np.unique(np.asarray(grid, np.float64))
+    return group_curve(points, runs, "mean", spread)
+
+
+def mean_table(
+    runs: Mapping[str, ScalarSeries],
+    by: str | None,
+    grid: Grid,
+    attributes: Callable[[], RunColumns],
+) -> LogTable:
+    """See `Logs.mean`; `runs` maps runs to their points of a tag."""
+    groups = Groups([""], np.zeros(len(runs), np.int64))
+    if by is not None:
+        groups = group_runs(by, list(runs), attributes)
+    members: list[list[ScalarSeries]] = [[] for _ in groups.names]
+    for code, series in zip(groups.of_run.tolist(), runs.values(), strict=True):
+        members[code].append(series)
+    curves = [curve_of(own, grid) for own in members]
+    codes = np.repeat(np.arange(len(curves)), [len(curve.x) for curve in curves])
+    joined = {
+        name: np.concatenate([np.empty(0, dtype), *(getattr(curve, name) for curve in curves)])
+        for name, dtype in (("x", float), ("average", float), ("low", float), ("high", float),
+                            ("count", np.int64), ("nonfinite", np.int64))
+    }  # fmt: skip
+    is_whole = grid is None or isinstance(grid, int) or np.asarray(grid).dtype.kind in "iu"
+    columns: dict[str, Categories | NDArray[Any]] = {
+        "step": joined["x"].astype(np.int64 if is_whole else float),
+        "mean": joined["average"],
+        "deviation": _deviation(joined["low"], joined["high"], joined["count"]),
+        "n": joined["count"],
+        "nonfinite": joined["nonfinite"],
+        "runs": groups.sizes[codes],
+    }
+    if by is not None:
+        columns = {"group": Categories(codes.astype(np.int32), groups.names), **columns}
+    return LogTable(columns, missing_in(columns))
+
+
+def missing_in(columns: Mapping[str, Categories | NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """For each column of statistics with NaN, where it is: statistics of too few values."""
+    masks = {
+        name: np.isnan(column)
+        for name, column in columns.items()
+        if not isinstance(column, Categories) and np.isnan(column).any()
+    }
+    for mask in masks.values():
+        mask.flags.writeable = False
+    return masks
+
+
+def _deviation(low: Floats, high: Floats, count: NDArray[np.int64]) -> Floats:
+    """The deviation of a mean between it and these ends; NaN with fewer than two values."""
+    return np.where(count > 1, (high - low) / 2, np.nan)

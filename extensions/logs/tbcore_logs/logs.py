@@ -25,7 +25,7 @@ from tbcore.engine import (
 )
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
-from tbcore_logs.groups import group_runs, statistics_of
+from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
@@ -225,6 +225,33 @@ class Logs(Mapping[str, Run]):
                 )
         return LogTable(columns)
 
+    def mean(
+        self,
+        tag: str,
+        *,
+        by: str | None = None,
+        grid: Grid = None,
+        runs: Names = None,
+        where: str | None = None,
+    ) -> LogTable:
+        """The mean of a tag over several runs, in a row for each step; with `by`, of each group.
+
+        The columns are `group`, if there is `by`, the `step`, the `mean` of the finite values,
+        their `deviation` over n - 1, the number `n` of them, that of `nonfinite` ones, and that of
+        the `runs` that have the tag: the others have not begun, or have ended. A mean or deviation
+        of too few values is NaN.
+
+        Steps are all those of the runs; with a number as `grid`, at most so many of them, evenly
+        among all; or `grid` are the steps. Between two points, the value of a run is interpolated.
+        Points that a restart replaced do not count. See `summary` for `by`, and `scalars` for the
+        other arguments. Raises ValueError for a pattern of several tags.
+        """
+        with_tags = self._scalar_tags(tag, self._selected(runs, where))
+        if len(tags := {tag for _, own in with_tags for tag in own}) > 1:
+            raise ValueError(f"a mean is of one tag, got {', '.join(map(quoted, sorted(tags)))}")
+        found = {run.name: run[own] for run, tags in with_tags for own in tags if len(run[own])}
+        return mean_table(found, by, grid, self.attributes)
+
     def hparams(self, *, runs: Names = None, where: str | None = None) -> LogTable:
         """The hyperparameters, in a row for each run that has any; see `Run.hparams`.
 
@@ -319,7 +346,6 @@ class Logs(Mapping[str, Run]):
             "group": Categories(codes, groups.names),
             "runs": groups.sizes,
         }
-        missing: dict[str, NDArray[np.bool_]] = {}
 
         def values(tag: str, at: At) -> list[float | None]:
             points = [_point(run[tag], at) if tag in own else None for run, own in found]
@@ -328,13 +354,8 @@ class Logs(Mapping[str, Run]):
         for tag in dict.fromkeys(tag for _, own in found for tag in own):
             last = values(tag, "last") if at in ("min", "max") else None
             for name, column in statistics_of(groups, values(tag, at), last).columns().items():
-                name = free_name(f"{tag} {name}", columns)
-                columns[name] = column
-                is_missing = np.isnan(column)
-                if is_missing.any():
-                    is_missing.flags.writeable = False
-                    missing[name] = is_missing
-        return LogTable(columns, missing)
+                columns[free_name(f"{tag} {name}", columns)] = column
+        return LogTable(columns, missing_in(columns))
 
     def _scalar_tags(self, tags: Names, runs: Sequence[Run]) -> list[tuple[Run, list[str]]]:
         """Each run with the tags of these that it has."""

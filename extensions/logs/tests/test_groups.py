@@ -312,3 +312,29 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     drawing = ElementTree.parse(tmp_path / "runs_files" / "val%2Floss-light.svg").getroot()
     assert len(drawing.findall(".//{*}polyline")) == 6
     assert not drawing.findall(".//{*}polygon")
+
+
+# -- means -----------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_a_tag_along_its_steps(tmp_path: Path) -> None:
+    write_run(tmp_path, "s1", scalars={"a/b": [(0, 1.0), (10, 3.0), (20, math.nan)], "c": [1.0]})
+    write_run(tmp_path, "s2", scalars={"a/b": [(5, 6.0), (15, 8.0)]})
+    write_run(tmp_path, "t", scalars={"a/b": [(0, 2.0)]})
+    logs = tbcore.open(tmp_path)
+
+    table = logs.mean("a/b", by="seeds").columns
+    assert table["group"].tolist() == ["*"] * 5 + ["t"]
+    assert table["step"].tolist() == [0, 5, 10, 15, 20, 0]
+    np.testing.assert_allclose(table["mean"], [1, 4, 5, 8, math.nan, 2])
+    np.testing.assert_allclose(table["deviation"], [math.nan, *[8**0.5] * 2, *[math.nan] * 3])
+    assert table["n"].tolist() == [1, 2, 2, 1, 0, 1]
+    assert table["nonfinite"].tolist() == [0, 0, 0, 1, 1, 0]
+    assert table["runs"].tolist() == [2] * 5 + [1]
+    assert logs.mean("a/b", grid=2).columns["step"].tolist() == [0, 20]
+    chosen = logs.mean("a/b", runs="s*", grid=[0.5, 30]).columns
+    assert (chosen["step"].tolist(), chosen["mean"].tolist()) == ([0.5], [pytest.approx(1.1)])
+    with pytest.raises(ValueError, match="a mean is of one tag"):
+        logs.mean("*")
+    with pytest.warns(UserWarning, match="no run"):
+        assert len(logs.mean("a/b", where="lr>1")) == 0
