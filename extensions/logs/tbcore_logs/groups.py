@@ -249,6 +249,9 @@ class GroupStatistics(NamedTuple):
     diverged: NDArray[np.int64] | None
     """Number of finite lowest or highest values of runs that end with NaN or infinity; None for
     other values."""
+    ended: NDArray[np.int64] | None
+    """Number of runs whose points end before the step of a value at a step, and which are in no
+    other number; None for other values."""
 
     def columns(self) -> Mapping[str, NDArray[Any]]:
         """The columns by name."""
@@ -256,26 +259,34 @@ class GroupStatistics(NamedTuple):
 
 
 def statistics_of(
-    groups: Groups, values: Sequence[float | None], last: Sequence[float | None] | None = None
+    groups: Groups,
+    values: Sequence[float | None],
+    last: Sequence[float | None] | None = None,
+    ended: Sequence[bool] | None = None,
 ) -> GroupStatistics:
     """The statistics of one value of each run, None for a run without one.
 
-    `last` are the last values of the runs, if `values` are their lowest or highest ones.
+    `last` are the last values of the runs, if `values` are their lowest or highest ones. `ended` is
+    whether the points of a run end before the step at which `values` are.
     """
     value = np.array(values, float)  # None becomes NaN.
     has_value = np.array([each is not None for each in values], np.bool_)
+    is_out = np.zeros(len(value), np.bool_) if ended is None else has_value & np.array(ended, bool)
 
     def count(is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.bincount(groups.of_run[is_counted], minlength=len(groups.names))
 
-    found = group_statistics(value, np.where(has_value, groups.of_run, -1), len(groups.names))
+    found = group_statistics(
+        value, np.where(has_value & ~is_out, groups.of_run, -1), len(groups.names)
+    )
     deviation = _deviation(found.low, found.high, found.count)
     diverged = None
     if last is not None:
         diverged = count(np.isfinite(value) & ~np.isfinite(np.array(last, float)))
     return GroupStatistics(
-        found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged
-    )
+        found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged,
+        None if ended is None else count(is_out),
+    )  # fmt: skip
 
 
 def curve_of(

@@ -203,7 +203,8 @@ class Logs(Mapping[str, Run]):
         The columns are `group`, the number of its `runs`, and for each tag the `TAG mean` of the
         finite values, their `TAG deviation` over n - 1, and numbers of values: `TAG n` finite ones,
         `TAG nonfinite`, `TAG missing`, and with `at="min"` or `"max"` `TAG diverged`, those of runs
-        that end with NaN or infinity. A mean or deviation of too few values is NaN. Raises
+        that end with NaN or infinity. With a step, `TAG ended` are the runs that ended before:
+        they are in no other number. A mean or deviation of too few values is NaN. Raises
         BadRequestError for a text that is not a rule, KeyError for an attribute that no run has.
         """
         if steps and by is not None:
@@ -353,7 +354,12 @@ class Logs(Mapping[str, Run]):
 
         for tag in dict.fromkeys(tag for _, own in found for tag in own):
             last = values(tag, "last") if at in ("min", "max") else None
-            for name, column in statistics_of(groups, values(tag, at), last).columns().items():
+            ended = None
+            if not isinstance(at, str):
+                ends = [run[tag].last if tag in own else None for run, own in found]
+                ended = [end is not None and end.step < at for end in ends]
+            statistics = statistics_of(groups, values(tag, at), last, ended)
+            for name, column in statistics.columns().items():
                 columns[free_name(f"{tag} {name}", columns)] = column
         return LogTable(columns, missing_in(columns))
 

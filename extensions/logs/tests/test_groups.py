@@ -338,3 +338,26 @@ def test_the_mean_of_a_tag_along_its_steps(tmp_path: Path) -> None:
         logs.mean("*")
     with pytest.warns(UserWarning, match="no run"):
         assert len(logs.mean("a/b", where="lr>1")) == 0
+
+
+AT = json.loads((Path(__file__).parents[3] / "tests" / "statistics.json").read_text("utf-8"))["at"]
+"""tests/page/unit/group-columns.test.mjs tests the page with these cases."""
+
+
+@pytest.mark.parametrize("case", AT, ids=lambda case: case["beside"])
+def test_a_value_at_a_step_is_of_the_runs_that_logged_that_far(case: Any, tmp_path: Path) -> None:
+    for run, points in case["runs"].items():
+        points = [(step, float(value)) for step, value in points]
+        write_run(tmp_path, run, scalars={"loss": points})
+    column = f"loss:at({case['step']})"
+    names = ["mean", "deviation", "n", "nonfinite", "missing", "ended"]
+    (row,) = json.loads(
+        piped("ls", tmp_path, "--by", "*/{seed}", "--columns", column, "--json").stdout
+    )
+    assert [row[f"{column} {name}"] for name in names] == [case[name] for name in names]
+    table = tbcore.open(tmp_path).summary("loss", at=case["step"], by="*/{seed}")
+    found = [table.columns[f"loss {name}"][0] for name in names]
+    expected = [math.nan if case[name] is None else case[name] for name in names]
+    np.testing.assert_allclose(found, expected)
+    _, text = on_terminal("ls", tmp_path, "--by", "*/{seed}", "--columns", column)
+    assert f"({case['beside'].replace(' without the tag', ' missing')})" in text

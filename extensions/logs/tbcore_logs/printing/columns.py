@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -41,6 +41,8 @@ class Column(NamedTuple):
     """`last`, `min`, `argmin`, `at(100)` and so on; None for a hyperparameter."""
     last: Mapping[str, Any] | None = None
     """The last values of the tag, if `stat` is `min` or `max`."""
+    ended: Collection[str] | None = None
+    """The runs whose points end before the step, if `stat` is `at`."""
 
     @property
     def short(self) -> Callable[[Any], str]:
@@ -79,7 +81,11 @@ def column_of(text: str, attributes: RunColumns, default: str = "last") -> Colum
         return dict(zip(attributes.runs, values, strict=True))
 
     last = cells("last") if stat in ("min", "max") else None
-    return Column(text, cells(stat), tag if tag in known else known[0], stat, last)
+    ended = None
+    if step is not None and stat.startswith("at("):
+        points = zip(attributes.runs, attributes.points(tag, "last", None), strict=True)
+        ended = {run for run, point in points if point is not None and point[0] < int(step)}
+    return Column(text, cells(stat), tag if tag in known else known[0], stat, last, ended)
 
 
 def sorting_column(
@@ -205,7 +211,8 @@ def group_table(
             texts.append(common)
             continue
         last = None if column.last is None else [column.last.get(name) for name in names]
-        found = statistics_of(groups, [column.cells.get(name) for name in names], last)
+        ended = None if column.ended is None else [name in column.ended for name in names]
+        found = statistics_of(groups, [column.cells.get(name) for name in names], last, ended)
         for name, values in found.columns().items():
             printed.append(PrintedColumn(f"{column.text} {name}"))
             known.append(column.text if name == "mean" else printed[-1].name)
@@ -237,9 +244,14 @@ def _figure(statistics: GroupStatistics, code: int) -> str:
         for name, what in words.items()
         if name in counts and counts[name][code]
     ]
-    if n + statistics.nonfinite[code] == 0:
+    ended = counts["ended"][code].item() if "ended" in counts else 0
+    if ended:
+        size = n + sum(counts[name][code].item() for name in ("nonfinite", "missing", "ended"))
+        beside.insert(0, f"{n:,} of {size:,}, {ended:,} ended before")
+    if n + statistics.nonfinite[code] + ended == 0:
         return ""
-    text = short(mean) if n == 1 else _with_deviation(mean, deviation) if n else "nan"
+    none = "nan" if statistics.nonfinite[code] else "-"
+    text = short(mean) if n == 1 else _with_deviation(mean, deviation) if n else none
     return f"{text} ({', '.join(beside)})" if beside else text
 
 
