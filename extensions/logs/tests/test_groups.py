@@ -299,7 +299,7 @@ def test_a_report_has_the_rows_that_ls_has(sweep: Path) -> None:
 
 
 def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> None:
-    """The band is from the lowest to the highest value; a drawing of runs has none."""
+    """The band is the deviation; a drawing of runs has none."""
     text = report(sweep, "--by", "model", "--tags", "val/*", "-n", 1)
     assert cells(text)[0] == ["group", "runs", "val/loss", "", "val/acc"]
     assert cells(text)[1][:3] == ["model=mlp", "3", "1.00 ± 0.25"]
@@ -312,6 +312,22 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     drawing = ElementTree.parse(tmp_path / "runs_files" / "val%2Floss-light.svg").getroot()
     assert len(drawing.findall(".//{*}polyline")) == 6
     assert not drawing.findall(".//{*}polygon")
+
+
+def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
+    """The dashed part does not stretch the y axis; a run alone is solid, whatever it logs."""
+    write_run(tmp_path, "g/a", scalars={"loss": [1.0, 2.0, 3.0]})
+    write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 500.0, 900.0]})
+    write_run(tmp_path, "alone", scalars={"loss": [(0, 1.0), (1, math.nan), (4, 2.0)]})
+    report(tmp_path, "--by", "*/{seed}", "-o", tmp_path / "r.md")
+    drawing = ElementTree.parse(tmp_path / "r_files" / "loss-light.svg").getroot()
+    lines = drawing.findall(".//{*}polyline")
+    dashed = [line for line in lines if "stroke-dasharray" in line.attrib]
+    assert [len(line.attrib["points"].split()) for line in dashed] == [3]
+    assert sorted(len(line.attrib["points"].split()) for line in lines) == [2, 3, 3]
+    ticks = [text.text for text in drawing.findall(".//{*}text") if text.text]
+    assert "900" not in ticks
+    assert len(drawing.findall(".//{*}polygon")) == 1
 
 
 # -- means -----------------------------------------------------------------------------------------

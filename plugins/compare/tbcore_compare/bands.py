@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import ScalarSeries
-from tbcore.values import Average, common_points, effective_rows, group_curve
+from tbcore.values import Average, Spread, common_points, effective_rows, group_curve
 
 MAX_STEPS = 2000
 """Maximum number of steps of a band; of more, as many are chosen, evenly among all."""
@@ -17,10 +17,11 @@ MAX_STEPS = 2000
 def band_of(group: Sequence[ScalarSeries], average: Average) -> dict[str, NDArray[np.float64]]:
     """The average of some series at the steps at which any of them has a point.
 
-    `low` and `high` are the lowest and highest finite value.
+    `low` and `high` are the mean minus and plus the deviation, or else the quartiles.
     """
     runs = [effective_rows(each.step, each.value, each.segment_starts) for each in group]
-    found = group_curve(common_points((x for x, _ in runs), MAX_STEPS), runs, average, "range")
+    spread: Spread = "deviation" if average == "mean" else "quartiles"
+    found = group_curve(common_points((x for x, _ in runs), MAX_STEPS), runs, average, spread)
     return {
         **{"step": found.x, "mean": found.average, "low": found.low, "high": found.high},
         "count": found.count.astype(np.float64),

@@ -11,15 +11,17 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from tbcore.engine import one_line
 from tbcore.values import GroupCurve
@@ -247,32 +249,54 @@ def _title(column: Column) -> str:
 
 
 def _course(row: _Row, tag: str) -> GroupCurve | None:
-    """The points of a run, or the mean and the range of those of several; None without any."""
+    """The points of a run, or the mean and the deviation of those of several; None without any."""
     all_series = [series for run in row.runs if (series := _series(run, tag))]
     if not all_series:
         return None
     if len(all_series) > 1:
-        return curve_of(all_series, 2 * _WIDTH, "range")
+        return curve_of(all_series, 2 * _WIDTH)
     step, value = (getattr(all_series[0], name).astype(np.float64) for name in ("step", "value"))
-    is_finite = np.isfinite(value).astype(np.int64)
-    return GroupCurve(value, value, value, is_finite, 1 - is_finite, step)
+    one = np.ones(len(value), np.int64)
+    return GroupCurve(value, value, value, one, 1 - one, step)
+
+
+def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
+    """The parts of a mean of `count` runs, and whether each is of fewer runs than an earlier one.
+
+    Such a part has the points beside it, so that lines meet.
+    """
+    is_fewer = count < np.maximum.accumulate(count)
+    cuts = np.flatnonzero(is_fewer[1:] != is_fewer[:-1]) + 1
+    for start, stop in pairwise([0, *cuts.tolist(), len(count)]):
+        wider = int(is_fewer[start])
+        yield slice(start - wider, stop + wider), bool(wider)
 
 
 def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[str]:
     """Draws a tag of all rows that have it; returns the Markdown that shows the drawing.
 
-    Of a group, it has the mean as a line, and a band from the lowest to the highest value.
+    Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
+    runs than before, the line is dashed, and there is no band.
     """
     courses = [(row, course) for row in rows if (course := _course(row, tag))]
     name = safe_name(tag)
     for scheme, (ink, colors) in _SCHEMES.items():
-        lines, bands = [], []
+        lines, bands, dashed = [], [], []
         for index, (row, course) in enumerate(courses):
             color = row.color or colors[index % len(colors)]
-            lines.append((course.x, course.average, color, row.name))
-            if course.low is not course.high:  # More than one run.
-                bands.append((course.x, course.low, course.high, color))
-        svg = chart_svg(lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands)
+            x, y, low, high = course.x, course.average, course.low, course.high
+            name_once = row.name
+            for part, is_fewer in _parts(course.count):
+                if is_fewer:
+                    dashed.append((x[part], y[part], color))
+                    continue
+                lines.append((x[part], y[part], color, name_once))
+                name_once = ""
+                if low is not high:  # More than one run.
+                    bands.append((x[part], low[part], high[part], color))
+        svg = chart_svg(
+            lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands, dashed=dashed
+        )
         if not svg:
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
