@@ -1,5 +1,5 @@
 """Decoders for plugins, which convert the result of `Item.read` into numbers, arrays or text; and
-the statistics of groups of runs.
+the statistics and curves of groups of runs.
 
 Most data has two forms on disk: a protobuf field of its own, or a tensor. The functions here accept
 both. For any other value they raise DecodeError, with a message that describes the value. Claims
@@ -43,6 +43,7 @@ from tbcore.values.hyperparameters import (
     session_end,
     session_start,
 )
+from tbcore.values.means import GroupCurve, common_points, effective_rows, group_curve
 from tbcore.values.statistics import (
     Average,
     Spread,
@@ -54,8 +55,9 @@ from tbcore.values.statistics import (
 __all__ = [
     "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "SESSION_END_TAG",
     "SESSION_START_TAG", "AudioClip", "AudioValue", "Average", "DeclaredHParam", "DeclaredMetric",
-    "ExperimentValue", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
+    "ExperimentValue", "GroupCurve", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
     "SessionStartValue", "Spread", "Statistics", "Value", "audio", "bucket_table",
-    "column_statistics", "experiment", "fields", "group_statistics", "histogram", "hparam_text",
-    "image", "paths_above", "scalar", "session_end", "session_start", "tensor", "text",
+    "column_statistics", "common_points", "effective_rows", "experiment", "fields", "group_curve",
+    "group_statistics", "histogram", "hparam_text", "image", "paths_above", "scalar",
+    "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

@@ -828,7 +828,7 @@ def test_groups_of_runs_are_drawn_as_bands(open_page: Any) -> None:
     mean = (value_at(RUNS[0], 250) + value_at(RUNS[2], 250)) / 2
     assert any(f"{mean:.6g}" in cell for row in rows for cell in row)
     text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
-    assert "step 250 · minimum to maximum" in text
+    assert "step 250 · ± standard deviation (n − 1)" in text
 
 
 @pytest.fixture(scope="module")
@@ -850,7 +850,7 @@ def test_a_band_says_which_runs_are_in_it(profile: Any, seeds: Any) -> None:
     page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds&scalars.legend=true")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     for step, runs, text in [
-        (10, "5", "minimum to maximum · mean"),
+        (10, "5", "± standard deviation (n − 1) · mean"),
         (50, "4 of 5", "mean of 4 of 5 runs, 1 without points here"),
         (80, "3 of 5", "mean of 3 of 5 runs, 1 not finite, 1 without points here"),
     ]:
@@ -921,7 +921,7 @@ def test_a_picture_can_be_a_figure_for_a_paper(profile: Any, seeds: Any) -> None
         figure = ElementTree.fromstring(files["SVG"])
         assert (figure.get("width"), figure.get("font-size")) == (f"{inches}in", "8")
         text = " ".join(figure.itertext())
-        assert "mean of 5 runs, band: minimum to maximum" in text
+        assert "mean of 5 runs, band: ± standard deviation (n − 1)" in text
         assert text.split()[0] == "reward"
         width = int.from_bytes(files["PNG"][16:20], "big")
         assert abs(width - 600 * float(inches)) < 8  # 600 pixels per inch
@@ -1001,7 +1001,7 @@ def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
             assert not cells["value"]
             assert "low" not in cells
             continue
-        assert (cells["value"], cells["low"], cells["high"]) == ("1.66667", "0", "3")
+        assert (cells["value"], cells["low"], cells["high"]) == ("1.66667", "0.139141", "3.19419")
         assert (cells["min"], cells["max"]) == ("1.5", "2")  # of the mean, over the chart
         assert cells["runs"] == "3 of 5"
         filled = [name for name in ("step", "relative", "wallTime") if cells.get(name)]
@@ -1061,12 +1061,12 @@ def test_runs_with_one_point_are_dots_with_a_bar(profile: Any, configs: Any) -> 
     rows = hover(page, "best", 19 - 9, 29 - 9)  # the axis begins at step 9
     assert {"cfg0/*", "cfg0/seed=1"} <= {row[0] for row in rows}
     text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
-    assert "around step 19 · minimum to maximum · mean" in text
+    assert "around step 19 · ± standard deviation (n − 1) · mean" in text
     page.get_by_role("button", name="More options for best").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="SVG").click()
     picture = download.value.path().read_text("utf-8")
-    assert "mean of 3 runs, bar: minimum to maximum" in picture
+    assert "mean of 3 runs, bar: ± standard deviation (n − 1)" in picture
     names = re.findall(r">(cfg[^<]*)</text>", picture)
     assert names == ["cfg0/*", "cfg1/*"]
 

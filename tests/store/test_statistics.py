@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore.values import Average, Spread, Statistics, column_statistics, group_statistics
+from tbcore.values import (
+    Average,
+    Spread,
+    Statistics,
+    column_statistics,
+    common_points,
+    effective_rows,
+    group_curve,
+    group_statistics,
+)
 from tbcore.values.statistics import bootstrap_draws
 
 AVERAGES: tuple[Average, ...] = get_args(Average)
@@ -180,3 +189,32 @@ def test_the_page_computes_the_same() -> None:
             found = group_statistics(values, [0] * len(values), 1, average, "quartiles")
             assert found.average[0] == pytest.approx(case[average], rel=1e-14)
             assert [found.low[0], found.high[0]] == pytest.approx(case["quartiles"], rel=1e-14)
+
+
+def test_the_rows_that_count_are_those_that_no_later_one_replaces() -> None:
+    """A restart replaces rows from its lowest x on, whatever came between; x that is not finite
+    does not count."""
+    inf = np.inf
+    for x, starts, expected in [
+        ([], [], []),
+        ([3, 1, 2, 1], [0], [3, 2, 0]),  # Several writers in turn.
+        ([0, 10, 20, 5, 15, 2, 12], [0, 3, 5], [0, 5, 6]),
+        ([0, 10, 20, 5, 15, 10, 12], [0, 3, 5], [0, 3, 5, 6]),
+        ([-inf, 1.0, 2.0, inf, np.nan, -inf, np.nan], [0, 5], [1, 2]),
+        ([np.nan], [0], []),
+        ([2**62, 2**62 + 1], [0], [0, 1]),
+    ]:
+        value = np.arange(len(x), dtype=np.float32)
+        found_x, rows = effective_rows(np.array(x), value, np.array(starts, np.int64))
+        assert rows.tolist() == expected, x
+        assert found_x.tolist() == [x[row] for row in expected]
+
+
+def test_a_curve_of_no_runs_and_a_grid_of_points() -> None:
+    assert len(group_curve(np.arange(3.0), []).x) == 0
+    assert common_points([np.arange(100)] * 2, 4).tolist() == [0, 33, 66, 99]
+    runs = [(np.array([0, 10]), np.array([1.0, 3.0])), (np.array([0]), np.array([7.0]))]
+    curve = group_curve(np.array([-5.0, 0.0, 5.0, 11.0]), runs)
+    assert curve.x.tolist() == [0, 5], "there is no row where no run has a value"
+    assert curve.average.tolist() == [4, 2]
+    assert curve.count.tolist() == [2, 1]

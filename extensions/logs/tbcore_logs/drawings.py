@@ -65,10 +65,12 @@ def chart_svg(
     height: int = 160,
     label: str = "",
     bands: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any], str]] = (),
+    dashed: Sequence[tuple[NDArray[Any], NDArray[Any], str]] = (),
 ) -> Markup:
     """The finite points of several lines, with axes if there is a `label` for the x axis.
 
-    A band is x, the lower and the upper edge, and a colour; it is drawn below the lines.
+    A band is x, the lower and the upper edge, and a colour; it is drawn below the lines. A dashed
+    line is x, y and a colour; it does not set the range of y, and is cut where it leaves it.
 
     A line is x, y, a colour and a name. The names of up to eight lines are shown on the right.
     `ink` is the colour of text. `width` and `height` of the drawing are in pixels. If there are
@@ -91,7 +93,9 @@ def chart_svg(
     for x, lower, upper, color in bands:
         is_finite = np.isfinite(lower) & np.isfinite(upper)
         edges.append((x[is_finite], lower[is_finite], upper[is_finite], color))
-    first, last = min(x.min() for x, *_ in finite), max(x.max() for x, *_ in finite)
+    dashes = [(x[shown], y[shown], c) for x, y, c in dashed if (shown := np.isfinite(y)).any()]
+    xs = [*(x for x, *_ in finite), *(x for x, *_ in dashes)]
+    first, last = min(x.min() for x in xs), max(x.max() for x in xs)
     values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys if len(y))]
     low, high = min(y.min() for y in values), max(y.max() for y in values)
     left, right, top, bottom = (60, width - 24, 6, height - 34) if label else (0, width, 0, height)
@@ -125,6 +129,14 @@ def chart_svg(
             style = f'fill="none" stroke="{color}" stroke-linecap="round"'
             style += ' stroke-opacity="0.6"' if len(finite) > _MAX_NAMES else ""
             parts.append(f'<polyline points="{_corners(across, down)}" {style}>{title}</polyline>')
+    size = f'x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"'
+    for x, y, color in dashes:
+        corners = _corners(*pixels(x, y))
+        style = f'fill="none" stroke="{color}" stroke-dasharray="3 5"'
+        parts.append(
+            f'<svg {size} viewBox="{left} {top} {right - left} {bottom - top}">'
+            f'<polyline points="{corners}" {style}/></svg>'
+        )
     if label:  # 3
         x_ticks, y_ticks = _ticks(first, last), _ticks(low, high)
         columns, rows = pixels(x_ticks, y_ticks)

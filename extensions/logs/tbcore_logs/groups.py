@@ -29,12 +29,22 @@ from tbcore.engine import (
     group_text,
     quoted,
 )
-from tbcore.values import column_statistics, group_statistics
+from tbcore.values import (
+    GroupCurve,
+    Spread,
+    common_points,
+    effective_rows,
+    group_curve,
+    group_statistics,
+)
 from tbcore_logs.attributes import attribute_of
 from tbcore_logs.commands.arguments import split_attributes
 from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.tables import Categories, LogTable
 
 Floats = NDArray[np.float64]
+Grid = int | Sequence[float] | NDArray[Any] | None
+"""The maximum number of steps of a mean, or the steps; None for all steps of its runs."""
 Grouper = Callable[[str], str]
 """Returns the name of a run's group."""
 
@@ -234,6 +244,9 @@ class GroupStatistics(NamedTuple):
     diverged: NDArray[np.int64] | None
     """Number of finite lowest or highest values of runs that end with NaN or infinity; None for
     other values."""
+    ended: NDArray[np.int64] | None
+    """Number of runs whose points end before the step of a value at a step, and which are in no
+    other number; None for other values."""
 
     def columns(self) -> Mapping[str, NDArray[Any]]:
         """The columns by name."""
@@ -241,54 +254,97 @@ class GroupStatistics(NamedTuple):
 
 
 def statistics_of(
-    groups: Groups, values: Sequence[float | None], last: Sequence[float | None] | None = None
+    groups: Groups,
+    values: Sequence[float | None],
+    last: Sequence[float | None] | None = None,
+    ended: Sequence[bool] | None = None,
 ) -> GroupStatistics:
     """The statistics of one value of each run, None for a run without one.
 
-    `last` are the last values of the runs, if `values` are their lowest or highest ones.
+    `last` are the last values of the runs, if `values` are their lowest or highest ones. `ended` is
+    whether the points of a run end before the step at which `values` are.
     """
     value = np.array(values, float)  # None becomes NaN.
     has_value = np.array([each is not None for each in values], np.bool_)
+    is_out = np.zeros(len(value), np.bool_) if ended is None else has_value & np.array(ended, bool)
 
     def count(is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.bincount(groups.of_run[is_counted], minlength=len(groups.names))
 
-    found = group_statistics(value, np.where(has_value, groups.of_run, -1), len(groups.names))
-    deviation = np.where(found.count > 1, (found.high - found.low) / 2, np.nan)
+    found = group_statistics(
+        value, np.where(has_value & ~is_out, groups.of_run, -1), len(groups.names)
+    )
+    deviation = _deviation(found.low, found.high, found.count)
     diverged = None
     if last is not None:
         diverged = count(np.isfinite(value) & ~np.isfinite(np.array(last, float)))
     return GroupStatistics(
-        found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged
-    )
+        found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged,
+        None if ended is None else count(is_out),
+    )  # fmt: skip
 
 
-class Band(NamedTuple):
-    """The mean of some runs and the range of their values, as columns of shape (num_points,)."""
+def curve_of(
+    all_series: Sequence[ScalarSeries], grid: Grid = None, spread: Spread = "deviation"
+) -> GroupCurve:
+    """The mean of several series at the steps of all of them, see `tbcore.values.group_curve`.
 
-    x: NDArray[Any]
-    mean: NDArray[np.floating[Any]]
-    low: NDArray[np.floating[Any]]
-    high: NDArray[np.floating[Any]]
-
-
-def band_of(all_series: Sequence[ScalarSeries], max_points: int) -> Band:
-    """The mean, minimum and maximum of several series at the steps of all of them.
-
-    Between two of its steps, a series is interpolated if both values are finite; it has no value
-    beyond its first and last one. If a series has several points at a step, the last one counts. Of
-    more than `max_points` steps, so many are taken. Values are NaN where no series has any.
+    Of more than `grid` steps, so many are taken; or `grid` are the steps.
     """
-    rows = []
-    for series in all_series:
-        order = np.argsort(series.step, kind="stable")
-        x = series.step[order].astype(np.float64)
-        is_last = np.append(x[1:] != x[:-1], True)[: len(x)]
-        y = series.value[order].astype(np.float64)
-        rows.append((x[is_last], np.where(np.isfinite(y), y, np.nan)[is_last]))
-    points = np.unique(np.concatenate([np.empty(0), *(x for x, _ in rows)]))
-    if len(points) > max_points:
-        points = points[np.linspace(0, len(points) - 1, max_points).astype(np.int64)]
-    values = [np.interp(points, x, y, np.nan, np.nan) for x, y in rows if len(x)]
-    found = column_statistics(np.array(values).reshape(len(values), len(points)), "mean", "range")
-    return Band(points, found.average, found.low, found.high)
+    runs = [effective_rows(each.step, each.value, each.segment_starts) for each in all_series]
+    if grid is None or isinstance(grid, int):
+        points = common_points((x for x, _ in runs), grid)
+    else:
+        points = np.unique(np.asarray(grid, np.float64))
+    return group_curve(points, runs, "mean", spread)
+
+
+def mean_table(
+    runs: Mapping[str, ScalarSeries],
+    by: str | None,
+    grid: Grid,
+    attributes: Callable[[], RunColumns],
+) -> LogTable:
+    """See `Logs.mean`; `runs` maps runs to their points of a tag."""
+    groups = Groups([""], np.zeros(len(runs), np.int64))
+    if by is not None:
+        groups = group_runs(by, list(runs), attributes)
+    members: list[list[ScalarSeries]] = [[] for _ in groups.names]
+    for code, series in zip(groups.of_run.tolist(), runs.values(), strict=True):
+        members[code].append(series)
+    curves = [curve_of(own, grid) for own in members]
+    codes = np.repeat(np.arange(len(curves)), [len(curve.x) for curve in curves])
+    joined = {
+        name: np.concatenate([np.empty(0, dtype), *(getattr(curve, name) for curve in curves)])
+        for name, dtype in (("x", float), ("average", float), ("low", float), ("high", float),
+                            ("count", np.int64), ("nonfinite", np.int64))
+    }  # fmt: skip
+    is_whole = grid is None or isinstance(grid, int) or np.asarray(grid).dtype.kind in "iu"
+    columns: dict[str, Categories | NDArray[Any]] = {
+        "step": joined["x"].astype(np.int64 if is_whole else float),
+        "mean": joined["average"],
+        "deviation": _deviation(joined["low"], joined["high"], joined["count"]),
+        "n": joined["count"],
+        "nonfinite": joined["nonfinite"],
+        "runs": groups.sizes[codes],
+    }
+    if by is not None:
+        columns = {"group": Categories(codes.astype(np.int32), groups.names), **columns}
+    return LogTable(columns, missing_in(columns))
+
+
+def missing_in(columns: Mapping[str, Categories | NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """For each column of statistics with NaN, where it is: statistics of too few values."""
+    masks = {
+        name: np.isnan(column)
+        for name, column in columns.items()
+        if not isinstance(column, Categories) and np.isnan(column).any()
+    }
+    for mask in masks.values():
+        mask.flags.writeable = False
+    return masks
+
+
+def _deviation(low: Floats, high: Floats, count: NDArray[np.int64]) -> Floats:
+    """The deviation of a mean between it and these ends; NaN with fewer than two values."""
+    return np.where(count > 1, (high - low) / 2, np.nan)

@@ -27,7 +27,7 @@ from tbcore.engine import (
 )
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
-from tbcore_logs.groups import group_runs, statistics_of
+from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
@@ -216,7 +216,8 @@ class Logs(Mapping[str, Run]):
         The columns are `group`, the number of its `runs`, and for each tag the `TAG mean` of the
         finite values, their `TAG deviation` over n - 1, and numbers of values: `TAG n` finite ones,
         `TAG nonfinite`, `TAG missing`, and with `at="min"` or `"max"` `TAG diverged`, those of runs
-        that end with NaN or infinity. A mean or deviation of too few values is NaN. Raises
+        that end with NaN or infinity. With a step, `TAG ended` are the runs that ended before:
+        they are in no other number. A mean or deviation of too few values is NaN. Raises
         BadRequestError for a text that is not a rule, KeyError for an attribute that no run has.
         """
         if steps and by is not None:
@@ -237,6 +238,33 @@ class Logs(Mapping[str, Run]):
                     known, float if None in points else np.int64
                 )
         return LogTable(columns)
+
+    def mean(
+        self,
+        tag: str,
+        *,
+        by: str | None = None,
+        grid: Grid = None,
+        runs: Names = None,
+        where: str | None = None,
+    ) -> LogTable:
+        """The mean of a tag over several runs, in a row for each step; with `by`, of each group.
+
+        The columns are `group`, if there is `by`, the `step`, the `mean` of the finite values,
+        their `deviation` over n - 1, the number `n` of them, that of `nonfinite` ones, and that of
+        the `runs` that have the tag: the others have not begun, or have ended. A mean or deviation
+        of too few values is NaN.
+
+        Steps are all those of the runs; with a number as `grid`, at most so many of them, evenly
+        among all; or `grid` are the steps. Between two points, the value of a run is interpolated.
+        Points that a restart replaced do not count. See `summary` for `by`, and `scalars` for the
+        other arguments. Raises ValueError for a pattern of several tags.
+        """
+        with_tags = self._scalar_tags(tag, self._selected(runs, where))
+        if len(tags := {tag for _, own in with_tags for tag in own}) > 1:
+            raise ValueError(f"a mean is of one tag, got {', '.join(map(quoted, sorted(tags)))}")
+        found = {run.name: run[own] for run, tags in with_tags for own in tags if len(run[own])}
+        return mean_table(found, by, grid, self.attributes)
 
     def hparams(self, *, runs: Names = None, where: str | None = None) -> LogTable:
         """The hyperparameters, in a row for each run that has any; see `Run.hparams`.
@@ -338,7 +366,6 @@ class Logs(Mapping[str, Run]):
             "group": Categories(codes, groups.names),
             "runs": groups.sizes,
         }
-        missing: dict[str, NDArray[np.bool_]] = {}
 
         def values(tag: str, at: At) -> list[float | None]:
             points = [_point(run[tag], at) if tag in own else None for run, own in found]
@@ -346,14 +373,14 @@ class Logs(Mapping[str, Run]):
 
         for tag in dict.fromkeys(tag for _, own in found for tag in own):
             last = values(tag, "last") if at in ("min", "max") else None
-            for name, column in statistics_of(groups, values(tag, at), last).columns().items():
-                name = free_name(f"{tag} {name}", columns)
-                columns[name] = column
-                is_missing = np.isnan(column)
-                if is_missing.any():
-                    is_missing.flags.writeable = False
-                    missing[name] = is_missing
-        return LogTable(columns, missing)
+            ended = None
+            if not isinstance(at, str):
+                ends = [run[tag].last if tag in own else None for run, own in found]
+                ended = [end is not None and end.step < at for end in ends]
+            statistics = statistics_of(groups, values(tag, at), last, ended)
+            for name, column in statistics.columns().items():
+                columns[free_name(f"{tag} {name}", columns)] = column
+        return LogTable(columns, missing_in(columns))
 
     def _scalar_tags(self, tags: Names, runs: Sequence[Run]) -> list[tuple[Run, list[str]]]:
         """Each run with the tags of these that it has."""

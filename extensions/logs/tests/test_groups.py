@@ -21,11 +21,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tbcore
-from tbcore import BadRequestError, ScalarSeries
+from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore.engine import in_quotes
 from tbcore_logs import Logs
-from tbcore_logs.groups import band_of, group_runs
+from tbcore_logs.groups import group_runs
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
@@ -298,7 +298,7 @@ def test_a_report_has_the_rows_that_ls_has(sweep: Path) -> None:
 
 
 def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> None:
-    """The band is from the lowest to the highest value; a drawing of runs has none."""
+    """The band is the deviation; a drawing of runs has none."""
     text = report(sweep, "--by", "model", "--tags", "val/*", "-n", 1)
     assert cells(text)[0] == ["group", "runs", "val/loss", "", "val/acc"]
     assert cells(text)[1][:3] == ["model=mlp", "3", "1.00 ± 0.25"]
@@ -313,49 +313,66 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     assert not drawing.findall(".//{*}polygon")
 
 
-# -- bands -----------------------------------------------------------------------------------------
+def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
+    """The dashed part does not stretch the y axis; a run alone is solid, whatever it logs."""
+    write_run(tmp_path, "g/a", scalars={"loss": [1.0, 2.0, 3.0]})
+    write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 500.0, 900.0]})
+    write_run(tmp_path, "alone", scalars={"loss": [(0, 1.0), (1, math.nan), (4, 2.0)]})
+    report(tmp_path, "--by", "*/{seed}", "-o", tmp_path / "r.md")
+    drawing = ElementTree.parse(tmp_path / "r_files" / "loss-light.svg").getroot()
+    lines = drawing.findall(".//{*}polyline")
+    dashed = [line for line in lines if "stroke-dasharray" in line.attrib]
+    assert [len(line.attrib["points"].split()) for line in dashed] == [3]
+    assert sorted(len(line.attrib["points"].split()) for line in lines) == [2, 3, 3]
+    ticks = [text.text for text in drawing.findall(".//{*}text") if text.text]
+    assert "900" not in ticks
+    assert len(drawing.findall(".//{*}polygon")) == 1
 
 
-def series_of(points: list[tuple[int, float]]) -> ScalarSeries:
-    steps, values = zip(*points, strict=True) if points else ((), ())
-    rows = np.arange(len(points))
-    return ScalarSeries(rows, np.array(steps, np.int64), rows / 1.0, np.array(values, np.float32))
+# -- means -----------------------------------------------------------------------------------------
 
 
-POINTS = st.lists(st.tuples(st.integers(0, 9), VALUES), max_size=12).map(series_of)
+def test_the_mean_of_a_tag_along_its_steps(tmp_path: Path) -> None:
+    write_run(tmp_path, "s1", scalars={"a/b": [(0, 1.0), (10, 3.0), (20, math.nan)], "c": [1.0]})
+    write_run(tmp_path, "s2", scalars={"a/b": [(5, 6.0), (15, 8.0)]})
+    write_run(tmp_path, "t", scalars={"a/b": [(0, 2.0)]})
+    logs = tbcore.open(tmp_path)
+
+    table = logs.mean("a/b", by="seeds").columns
+    assert table["group"].tolist() == ["*"] * 5 + ["t"]
+    assert table["step"].tolist() == [0, 5, 10, 15, 20, 0]
+    np.testing.assert_allclose(table["mean"], [1, 4, 5, 8, math.nan, 2])
+    np.testing.assert_allclose(table["deviation"], [math.nan, *[8**0.5] * 2, *[math.nan] * 3])
+    assert table["n"].tolist() == [1, 2, 2, 1, 0, 1]
+    assert table["nonfinite"].tolist() == [0, 0, 0, 1, 1, 0]
+    assert table["runs"].tolist() == [2] * 5 + [1]
+    assert logs.mean("a/b", grid=2).columns["step"].tolist() == [0, 20]
+    chosen = logs.mean("a/b", runs="s*", grid=[0.5, 30]).columns
+    assert (chosen["step"].tolist(), chosen["mean"].tolist()) == ([0.5], [pytest.approx(1.1)])
+    with pytest.raises(ValueError, match="a mean is of one tag"):
+        logs.mean("*")
+    with pytest.warns(UserWarning, match="no run"):
+        assert len(logs.mean("a/b", where="lr>1")) == 0
 
 
-@given(st.lists(POINTS, min_size=1, max_size=4))
-def test_properties_bands_are_those_of_pandas(runs: list[ScalarSeries]) -> None:
-    """At the steps of all runs, each interpolated; the last one of equal steps counts."""
-    pd = pytest.importorskip("pandas")
-    columns = []
-    for run in runs:
-        column = pd.Series(run.value.astype(float), run.step).replace([np.inf, -np.inf], np.nan)
-        order = np.argsort(column.index, kind="stable")
-        column = column.iloc[order]
-        columns.append(column[~column.index.duplicated(keep="last")])
-    band = band_of(runs, 100)
-    steps = sorted({step for run in runs for step in run.step.tolist()})
-    assert band.x.tolist() == steps
-    for at, step in enumerate(steps):
-        values = []
-        for column in columns:
-            below, above = column[column.index <= step], column[column.index >= step]
-            if len(below) and len(above):
-                (x, left), (until, right) = (
-                    (below.index[-1], below.iloc[-1]),
-                    (above.index[0], above.iloc[0]),
-                )
-                share = (step - x) / (until - x) if until > x else 0
-                values.append(left if until == x else left + (right - left) * share)
-        finite = pd.Series(values, dtype=float).dropna()
-        expected = finite.mean(), finite.min(), finite.max()
-        found = band.mean[at], band.low[at], band.high[at]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+AT = json.loads((Path(__file__).parents[3] / "tests" / "statistics.json").read_text("utf-8"))["at"]
+"""tests/page/unit/group-columns.test.mjs tests the page with these cases."""
 
 
-def test_a_band_has_a_limited_number_of_steps() -> None:
-    """The first and the last are among them."""
-    series = series_of([(step, step % 7) for step in range(1000)])
-    assert band_of([series, series], 5).x.tolist() == [0, 249, 499, 749, 999]
+@pytest.mark.parametrize("case", AT, ids=lambda case: case["beside"])
+def test_a_value_at_a_step_is_of_the_runs_that_logged_that_far(case: Any, tmp_path: Path) -> None:
+    for run, points in case["runs"].items():
+        points = [(step, float(value)) for step, value in points]
+        write_run(tmp_path, run, scalars={"loss": points})
+    column = f"loss:at({case['step']})"
+    names = ["mean", "deviation", "n", "nonfinite", "missing", "ended"]
+    (row,) = json.loads(
+        piped("ls", tmp_path, "--by", "*/{seed}", "--columns", column, "--json").stdout
+    )
+    assert [row[f"{column} {name}"] for name in names] == [case[name] for name in names]
+    table = tbcore.open(tmp_path).summary("loss", at=case["step"], by="*/{seed}")
+    found = [table.columns[f"loss {name}"][0] for name in names]
+    expected = [math.nan if case[name] is None else case[name] for name in names]
+    np.testing.assert_allclose(found, expected)
+    _, text = on_terminal("ls", tmp_path, "--by", "*/{seed}", "--columns", column)
+    assert f"({case['beside'].replace(' without the tag', ' missing')})" in text

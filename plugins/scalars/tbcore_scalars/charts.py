@@ -151,8 +151,8 @@ class Charts:
                     "average": band.average,
                     "low": band.low,
                     "high": band.high,
-                    "count": band.count,
-                    "nonfinite": band.nonfinite,
+                    "count": band.count.astype(np.float64),
+                    "nonfinite": band.nonfinite.astype(np.float64),
                 }
             )
         return data

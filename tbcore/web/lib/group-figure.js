@@ -14,6 +14,8 @@ import { deviationOf } from "./group-statistics.js";
  * @property {number} live  number of runs that are still being written
  * @property {number} [common]  NaN, Infinity or −Infinity if all values are
  * @property {number} [missing]  number of runs without a value
+ * @property {number} [ended]  of values at a step: number of runs that ended before, whose values are
+ *   not in any other number
  * @property {number} [diverged]  of lowest and highest values: number of finite ones whose runs end
  *   with NaN or infinity
  */
@@ -22,8 +24,9 @@ import { deviationOf } from "./group-statistics.js";
  * What a reader must know behind a figure: `["2 not finite", "1 without the tag", "1 live"]`.
  * @param {Statistics} statistics
  */
-export function countsOf({ count, nonfinite, live, missing = 0, diverged = 0 }) {
+export function countsOf({ count, nonfinite, live, missing = 0, ended = 0, diverged = 0 }) {
   return [
+    ended > 0 && `${ended} ended before`,
     count > 0 && nonfinite > 0 && `${nonfinite} not finite`,
     count + nonfinite > 0 && missing > 0 && `${missing} without the tag`,
     diverged > 0 && `${diverged} diverged`,
@@ -39,10 +42,10 @@ export function countsOf({ count, nonfinite, live, missing = 0, diverged = 0 }) 
  * @param {string} [what]  what the values are
  */
 export function groupFigure(statistics, average = "mean", what = "last values") {
-  const { average: value, low, high, count, nonfinite, live, common, missing = 0, diverged = 0 } = statistics;
+  const { average: value, low, high, count, nonfinite, live, common, missing = 0, ended = 0, diverged = 0 } = statistics;
   const isMean = average === "mean";
   const deviation = deviationOf(statistics);
-  const size = count + nonfinite + missing;
+  const size = count + nonfinite + missing + ended;
   const text = figureAlone(statistics, average);
   const counts = [count < size && size > 1 && `${count || nonfinite} of ${size}`, ...countsOf(statistics)].filter(Boolean);
   const spread = isMean ? `standard deviation of the sample (n − 1) ${formatValue(deviation)}` : `quartiles ${formatValue(low)} and ${formatValue(high)}`;
@@ -50,6 +53,7 @@ export function groupFigure(statistics, average = "mean", what = "last values") 
     count > 0 ? `${average} of the ${what} of ${plural(count, "run")}: ${formatValue(value)}` : `no finite ${what}`,
     count > 1 && spread,
     nonfinite > 0 && `${plural(nonfinite, "run")} ${common === undefined ? "NaN or infinite" : formatValue(common)}, not in it`,
+    ended > 0 && `${plural(ended, "run")} ended before`,
     missing > 0 && `${plural(missing, "run")} without the tag`,
     diverged > 0 && `${plural(diverged, "run")} in it ${diverged === 1 ? "ends" : "end"} with NaN or infinity`,
     live > 0 && `${plural(live, "run")} still being written`,

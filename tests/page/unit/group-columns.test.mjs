@@ -1,6 +1,7 @@
 // The columns of the run list while runs are grouped: figures of groups, their order, and their table.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
 import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
@@ -118,4 +119,27 @@ test("a column of lowest values counts the runs that end with NaN or infinity", 
   const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:min", attribute, values, last }]);
   assert.deepEqual(header.slice(4), ["loss:min n", "loss:min nonfinite", "loss:min diverged"]);
   assert.deepEqual(rows.map((row) => row.slice(4)), [[2, 1, 1], [2, 0, 0]]);
+});
+
+/** @type {{ at: { step: number, runs: Record<string, [number, number | string][]>, mean: number | null, deviation: number | null, n: number, nonfinite: number, missing: number, ended: number, beside: string }[] }} */
+const { at: casesAt } = JSON.parse(readFileSync(new URL("../../statistics.json", import.meta.url), "utf8"));
+
+test("a value at a step is of the runs that logged that far, as in the shell and in Python", () => {
+  for (const { step, runs: points, mean, deviation, n, nonfinite, missing, ended, beside } of casesAt) {
+    const attribute = /** @type {const} */ ({ ...LOSS, stat: "at", step });
+    const runs = Object.keys(points);
+    /** @type {Map<string, AttributeValue>} */
+    const values = new Map(runs.flatMap((run) => points[run].filter(([own]) => own <= step).slice(-1).map(([, value]) => [run, Number(value)])));
+    const last = new Map(runs.map((run) => [run, points[run][points[run].length - 1][0]]));
+    const groupOf = new Map(runs.map((run) => [run, "g"]));
+    const figure = groupStatistics(membersOf(runs, groupOf), values, "mean", last, attribute).get("g");
+    assert.ok(figure);
+    assert.deepEqual([figure.count, figure.nonfinite, figure.missing, figure.ended], [n, nonfinite, missing, ended]);
+    assert.equal(formatGroupCounts(figure), beside);
+    assert.match(describeGroupCell(figure, attribute), new RegExp(`, ${ended} runs? ended before`));
+    const { header, rows } = groupTableOf(runs, groupOf, [{ text: "x", attribute, values, last }]);
+    assert.deepEqual(header.slice(2), ["x mean", "x deviation", "x n", "x nonfinite", "x ended"]);
+    assert.deepEqual(rows, [["g", runs.length, mean ?? "", deviation ?? "", n, nonfinite, ended]]);
+  }
+  assert.equal(lastOf({ ...LOSS, stat: "at", step: 20 }), "loss:last");
 });

@@ -238,6 +238,9 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   const scene = model.scene(SIZE, COLORS);
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
   assert.equal(noteOf(model), "dashed: fewer runs than before");
+  assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
+  const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
+  assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
   const dotted = drawn(scene).filter(({ name, path }) => name === "fill" && path.data?.includes("a")).flatMap(({ path }) => path.data.match(/M/g));
   assert.equal(dotted.length, 4); // not those of the dashed part
   const { toX } = pixelScales(scene);

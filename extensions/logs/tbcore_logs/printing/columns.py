@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -37,6 +37,8 @@ class Column(NamedTuple):
     """What it shows: the stat may also be `argmin` or `argmax`."""
     last: Mapping[str, Any] | None = None
     """The last values of the tag, if the stat is `min` or `max`."""
+    ended: Collection[str] | None = None
+    """The runs whose points end before the step, if the stat is `at`."""
 
     @property
     def tag(self) -> str | None:
@@ -100,11 +102,16 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
         values = [None if point is None else point[not is_step] for point in points]
         return dict(zip(attributes.runs, values, strict=True))
 
+    ended = None
+    if step is not None and stat == "at":
+        points = zip(attributes.runs, attributes.points(tag, "last", None), strict=True)
+        ended = {run for run, point in points if point is not None and point[0] < step}
     return Column(
         header or f"{tag}:{stat}",
         cells(stat or "last"),
         attribute if tag in known else attribute._replace(name=known[0]),
         cells("last") if stat in ("min", "max") else None,
+        ended,
     )
 
 
@@ -253,7 +260,8 @@ def group_table(
             texts.append(common)
             continue
         last = None if column.last is None else [column.last.get(name) for name in names]
-        found = statistics_of(groups, [column.cells.get(name) for name in names], last)
+        ended = None if column.ended is None else [name in column.ended for name in names]
+        found = statistics_of(groups, [column.cells.get(name) for name in names], last, ended)
         for name, values in found.columns().items():
             printed.append(PrintedColumn(f"{column.text} {name}"))
             known.append(column if name == "mean" else printed[-1].name)
@@ -286,9 +294,14 @@ def _figure(statistics: GroupStatistics, code: int) -> str:
         for name, what in words.items()
         if name in counts and counts[name][code]
     ]
-    if n + statistics.nonfinite[code] == 0:
+    ended = counts["ended"][code].item() if "ended" in counts else 0
+    if ended:
+        size = n + sum(counts[name][code].item() for name in ("nonfinite", "missing", "ended"))
+        beside.insert(0, f"{n:,} of {size:,}, {ended:,} ended before")
+    if n + statistics.nonfinite[code] + ended == 0:
         return ""
-    text = short(mean) if n == 1 else _with_deviation(mean, deviation) if n else "nan"
+    none = "nan" if statistics.nonfinite[code] else "-"
+    text = short(mean) if n == 1 else _with_deviation(mean, deviation) if n else none
     return f"{text} ({', '.join(beside)})" if beside else text
 
 

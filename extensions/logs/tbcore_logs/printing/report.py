@@ -11,20 +11,24 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from tbcore.engine import Attribute, one_line
+from tbcore.values import GroupCurve
 from tbcore_logs import Logs, Run, ScalarSeries
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import chart_svg
-from tbcore_logs.groups import Band, Groups, band_of
+from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
@@ -232,7 +236,7 @@ def _table(rows: Sequence[_Row], columns: Sequence[Column], what: str) -> list[s
             cells.append(text)
             if index in courses:
                 course = _course(row, courses[index])
-                cells.append("" if course is None else sparkline(course.mean, _SPARKLINE_WIDTH))
+                cells.append("" if course is None else sparkline(course.average, _SPARKLINE_WIDTH))
         lines.append(cells)
     texts = [f"| {' | '.join(map(_escaped, line))} |" for line in lines]
     texts.insert(1, f"| {' | '.join(rule)} |")
@@ -247,32 +251,55 @@ def _title(column: Column) -> str:
     return f"{name} ({stat}{'' if step is None else f' {step}'})"
 
 
-def _course(row: _Row, tag: str) -> Band | None:
-    """The points of a run, or the mean and the range of those of several; None without any."""
+def _course(row: _Row, tag: str) -> GroupCurve | None:
+    """The points of a run, or the mean and the deviation of those of several; None without any."""
     all_series = [series for run in row.runs if (series := _series(run, tag))]
     if not all_series:
         return None
     if len(all_series) > 1:
-        return band_of(all_series, 2 * _WIDTH)
-    value = all_series[0].value
-    return Band(all_series[0].step, value, value, value)
+        return curve_of(all_series, 2 * _WIDTH)
+    step, value = (getattr(all_series[0], name).astype(np.float64) for name in ("step", "value"))
+    one = np.ones(len(value), np.int64)
+    return GroupCurve(value, value, value, one, 1 - one, step)
+
+
+def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
+    """The parts of a mean of `count` runs, and whether each is of fewer runs than an earlier one.
+
+    Such a part has the points beside it, so that lines meet.
+    """
+    is_fewer = count < np.maximum.accumulate(count)
+    cuts = np.flatnonzero(is_fewer[1:] != is_fewer[:-1]) + 1
+    for start, stop in pairwise([0, *cuts.tolist(), len(count)]):
+        wider = int(is_fewer[start])
+        yield slice(start - wider, stop + wider), bool(wider)
 
 
 def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[str]:
     """Draws a tag of all rows that have it; returns the Markdown that shows the drawing.
 
-    Of a group, it has the mean as a line, and a band from the lowest to the highest value.
+    Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
+    runs than before, the line is dashed, and there is no band.
     """
     courses = [(row, course) for row in rows if (course := _course(row, tag))]
     name = safe_name(tag)
     for scheme, (ink, colors) in _SCHEMES.items():
-        lines, bands = [], []
+        lines, bands, dashed = [], [], []
         for index, (row, course) in enumerate(courses):
             color = row.color or colors[index % len(colors)]
-            lines.append((course.x, course.mean, color, row.name))
-            if course.low is not course.high:  # More than one run.
-                bands.append((course.x, course.low, course.high, color))
-        svg = chart_svg(lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands)
+            x, y, low, high = course.x, course.average, course.low, course.high
+            name_once = row.name
+            for part, is_fewer in _parts(course.count):
+                if is_fewer:
+                    dashed.append((x[part], y[part], color))
+                    continue
+                lines.append((x[part], y[part], color, name_once))
+                name_once = ""
+                if low is not high:  # More than one run.
+                    bands.append((x[part], low[part], high[part], color))
+        svg = chart_svg(
+            lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands, dashed=dashed
+        )
         if not svg:
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)

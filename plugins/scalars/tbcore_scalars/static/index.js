@@ -40,7 +40,7 @@ export const OPTIONS = new Options(
     legend: false,
     link: false,
     size: "medium",
-    spread: "range",
+    spread: "deviation",
     ends: false,
   }),
   {

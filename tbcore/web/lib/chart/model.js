@@ -139,14 +139,17 @@ export class ChartModel {
       : { fewer: [], segments: segmentsOf(xs, line?.segments), nonFinite: nonFinitePoints(line?.value ?? []) };
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()])
       .filter((column) => column != null)
-      .map((column, index) => axisColumn(band && index > 0 ? column.map((value, i) => (fewer[i] ? NaN : value)) : column, this.y.log));
+      .map((column) => axisColumn(column, this.y.log));
+    const [ys] = columns;
+    // What is over fewer runs has no area, and does not set the range.
+    if (fewer.some(Boolean)) columns.forEach((column, index) => (columns[index] = column.map((value, i) => (fewer[i] ? NaN : value))));
     return {
       ...{ xs, columns, segments, nonFinite },
-      ys: columns[0],
+      ys,
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
       xExtent: whole ? union([extent(toCoordinates(whole)), extent(xs)]) : extent(xs),
-      yExtent: union(columns.map(extent)),
+      yExtent: union(columns.map(extent)) ?? extent(ys),
     };
   }
 
@@ -163,7 +166,9 @@ export class ChartModel {
     const from = tail ? to - (to - min) / 5 : min;
     const { log } = this.y;
     const items = this.axisItems;
-    const extents = items.map(({ xs, columns, yExtent }) => (this.view || tail ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent));
+    /** The columns that set the range: of a mean that is over fewer runs in the whole view, the mean. @param {Item} item */
+    const rangeColumns = ({ xs, ys, columns }) => (columns[0] === ys || columns[0].some((value, i) => Number.isFinite(value) && xs[i] >= from && xs[i] <= to) ? columns : [ys]);
+    const extents = items.map((item) => (this.view || tail ? union(rangeColumns(item).map((column) => visibleExtent(item.xs, column, from, to))) : item.yExtent));
     const { usual, isFar } = farLines(extents);
     this.farItems = items.filter((_, index) => isFar[index]);
     /** The visible columns of an item, without the values by which it is far out of range. @param {Item} item @param {number} index */

@@ -111,8 +111,8 @@ export {};
  * @property {Float64Array} xs
  * @property {Float64Array} ys  drawn opaque
  * @property {Float64Array | null} raw  unsmoothed values, drawn faint; null if not drawn
- * @property {Float64Array[]} columns  all columns that are drawn: `ys` and `raw` of a line; of a
- *   band the mean, then low and high of the band and of each inner band
+ * @property {Float64Array[]} columns  all columns that set the range: `ys` and `raw` of a line; of a
+ *   band the mean, then low and high of the band and of each inner band, NaN over fewer runs
  * @property {Segment[]} segments
  * @property {Range | null} ends  smallest and largest x of these rows
  * @property {Range | null} xExtent  smallest and largest x of the whole series

@@ -8,7 +8,7 @@ import { formatLists, parseLists } from "../../lib/text-names.js";
 import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
 import { attributesFor } from "../state/attributes.js";
 import { parseColumns, tableOf } from "../state/columns.js";
-import { groupTableOf, lastOf } from "../state/group-columns.js";
+import { groupTableOf, lastIn } from "../state/group-columns.js";
 import { widenList, widthOfNames } from "./fit.js";
 
 /** @import { Column } from "../state/columns.js" */
@@ -156,7 +156,7 @@ function Downloads({ state, runs, columns, isDisabled }) {
   const groupOf = state.groupOf.value;
   const average = state.rules.value?.average.value ?? "mean";
   const spread = average === "mean" ? "the standard deviation of the sample (n − 1)" : "the first and the third quartile";
-  const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value, last: attributes.columnOf(lastOf(attribute) ?? text).value }));
+  const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value, last: lastIn(attributes, attribute) }));
   /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
   const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
   return html`<button type="button" class="tb-button" disabled=${isDisabled} title="All runs of the list with all columns, in full precision" onClick=${() => download(tableOf(runs, groupOf, given()), "runs.csv")}>

@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
 import { fitListFor } from "./fit.js";
 
@@ -35,8 +35,7 @@ export function makeTable(state) {
   const statistics = computed(() =>
     columns.value.map(({ text, attribute }) => {
       const values = hasAverages(attribute) ? attributes.columnOf(text).value : null;
-      const last = lastOf(attribute);
-      return members.value && values && groupStatistics(members.value, values, average.value, last === null ? null : attributes.columnOf(last).value);
+      return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute);
     }),
   );
   const widths = computed(() =>

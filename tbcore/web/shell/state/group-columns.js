@@ -33,23 +33,32 @@ export function hasAverages(attribute) {
  * @param {ReadonlyMap<string, readonly string[]>} members
  * @param {Values} values
  * @param {Average} [average]
- * @param {Values | null} [last]  the last values, of a column of lowest or highest ones
+ * @param {Values | null} [last]  what `lastIn` returns
+ * @param {Attribute | null} [attribute]  of values at a step, those of runs that ended before are not in it
  */
-export function groupStatistics(members, values, average, last = null) {
-  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOfRuns(runs, values, average, last)]));
+export function groupStatistics(members, values, average, last = null, attribute = null) {
+  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOfRuns(runs, values, average, last, attribute)]));
 }
 
-/** @param {readonly string[]} runs @param {Values} values @param {Average} [average] @param {Values | null} [last] @returns {Statistics} */
-function statisticsOfRuns(runs, values, average, last = null) {
-  const logged = runs.filter((run) => values.has(run));
+/** @param {readonly string[]} runs @param {Values} values @param {Average} [average] @param {Values | null} [last] @param {Attribute | null} [attribute] @returns {Statistics} */
+function statisticsOfRuns(runs, values, average, last = null, attribute = null) {
+  const isAt = attribute?.stat === "at";
+  const known = runs.filter((run) => values.has(run));
+  const logged = isAt ? known.filter((run) => !last?.has(run) || Number(last.get(run)) >= Number(attribute.step)) : known;
   const statistics = statisticsOf(logged.map((run) => Number(values.get(run))), average);
-  const diverged = logged.filter((run) => last?.has(run) && !Number.isFinite(Number(last.get(run))) && Number.isFinite(Number(values.get(run)))).length;
-  return { ...statistics, missing: runs.length - logged.length, diverged };
+  const diverged = isAt ? 0 : logged.filter((run) => last?.has(run) && !Number.isFinite(Number(last.get(run))) && Number.isFinite(Number(values.get(run)))).length;
+  return { ...statistics, missing: runs.length - known.length, ended: known.length - logged.length, diverged };
 }
 
-/** The column of the last values that tells which runs behind a column of lowest or highest values have diverged; null for another column. @param {Attribute | null} attribute */
+/** The column of the last values that tells which runs behind a column of lowest or highest values have diverged, and behind one of values at a step have ended before; null for another column. @param {Attribute | null} attribute */
 export function lastOf(attribute) {
-  return attribute?.kind === "value" && (attribute.stat === "min" || attribute.stat === "max") ? formatAttribute({ ...attribute, stat: "last" }) : null;
+  return attribute?.kind === "value" && ["min", "max", "at"].includes(attribute.stat ?? "") ? formatAttribute({ ...attribute, stat: "last", step: null }) : null;
+}
+
+/** The last values of the runs behind a column of lowest or highest values, and their steps for one of values at a step; null for another column, and before they are read. @param {import("./attributes.js").Attributes} attributes @param {Attribute | null} attribute @returns {Values | null} */
+export function lastIn(attributes, attribute) {
+  const last = lastOf(attribute);
+  return last === null ? null : attribute?.stat === "at" ? attributes.stepsOf(last).value : attributes.columnOf(last).value;
 }
 
 /** What groups show in a column of a tag's values, in words. @param {Average} average */
@@ -59,12 +68,13 @@ export function describeGroups(average) {
 
 /** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] */
 export function formatGroup(statistics, average = "mean") {
-  return statistics.count + statistics.nonfinite === 0 ? "" : figureAlone(statistics, AVERAGES[average]);
+  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average]);
 }
 
 /** What stands beside the figure of a group, such as `2 not finite`; "" for nothing. @param {Statistics} statistics */
 export function formatGroupCounts(statistics) {
-  return countsOf({ ...statistics, live: 0 }).join(", ");
+  const { count, nonfinite, missing = 0, ended = 0 } = statistics;
+  return [...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })].join(", ");
 }
 
 /**
@@ -110,8 +120,9 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
 /**
  * The rows of a table of groups in full precision, for `toCSV`: for each column of a tag's values the
  * mean and the standard deviation of the sample, or another average and the quartiles; then the
- * number of finite values and that of others, and of lowest and highest values, how many runs end
- * with NaN or infinity all the same. For each other column what all runs have in common.
+ * number of finite values and that of others; of lowest and highest values, how many runs end with
+ * NaN or infinity all the same, and of values at a step, how many runs ended before and are in no
+ * other number. For each other column what all runs have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, last?: Values | null }[]} columns
@@ -121,15 +132,15 @@ export function groupTableOf(runs, groupOf, columns, average = "mean") {
   const isMean = average === "mean";
   const parts = [average, ...(isMean ? ["deviation"] : ["quartile 1", "quartile 3"]), "n", "nonfinite"];
   /** @param {Attribute | null} attribute */
-  const partsOf = (attribute) => (lastOf(attribute) ? [...parts, "diverged"] : parts);
+  const partsOf = (attribute) => (lastOf(attribute) ? [...parts, attribute?.stat === "at" ? "ended" : "diverged"] : parts);
   const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? partsOf(attribute).map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
     const cells = columns.flatMap(({ attribute, values, last }) => {
       if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
-      const statistics = statisticsOfRuns(members, values ?? new Map(), average, last);
-      const { low, high, count, nonfinite, diverged = 0 } = statistics;
+      const statistics = statisticsOfRuns(members, values ?? new Map(), average, last, attribute);
+      const { low, high, count, nonfinite, diverged = 0, ended = 0 } = statistics;
       const spread = isMean ? [deviationOf(statistics)] : [low, high];
-      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite, ...(lastOf(attribute) ? [diverged] : [])];
+      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite, ...(lastOf(attribute) ? [attribute?.stat === "at" ? ended : diverged] : [])];
     });
     return [name, members.length, ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
   });
