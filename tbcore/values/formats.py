@@ -268,7 +268,7 @@ def _encoding(content: bytes) -> int:
 
 
 def _merged(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Left edges, right edges and counts of rows sorted by left edge; those that overlap are one."""
+    """Left edges, right edges and counts of sorted rows, of which those that overlap are one."""
     left, right, count = rows.T
     reach = np.maximum.accumulate(right)
     starts = np.append(0, np.flatnonzero(left[1:] >= reach[:-1]) + 1)
