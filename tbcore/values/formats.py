@@ -122,12 +122,15 @@ def histogram(value: Value) -> HistogramValue:
     # An estimate may overflow to infinity or NaN. Stored sums may be infinite or NaN, too.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = (left + right) / 2
-        sums = count.sum(), (count * centre).sum(), (count * centre * centre).sum()
+        num, total, squares = (
+            float(part.sum()) for part in (count, count * centre, count * centre * centre)
+        )
     if (left[1:] < right[:-1]).any():
         left, right, count = _merged(rows[np.argsort(left, kind="stable")])
     gaps = np.flatnonzero(left[1:] > right[:-1]) + 1
     limits, counts = np.insert(right, gaps, left[gaps]), np.insert(count, gaps, 0.0)
-    return HistogramValue(float(left[0]), float(right[-1]), *map(float, sums), limits, counts)
+    minimum, maximum = float(left[0]), float(right[-1])
+    return HistogramValue(minimum, maximum, num, total, squares, limits, counts)
 
 
 def bucket_table(value: Value) -> NDArray[np.float64]:
