@@ -99,7 +99,8 @@ def histogram(value: Value) -> HistogramValue:
     """The histogram in a value.
 
     A `histo` is returned unchanged. A tensor of shape (num_buckets, 3) has no sums: estimates from
-    the centres of the buckets are returned. If the tensor has no rows, all numbers are zero.
+    the centres of the buckets are returned. If the tensor has no rows, all numbers are zero. A gap
+    between rows is a bucket without samples, and rows that overlap are one bucket.
     """
     value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
@@ -121,15 +122,15 @@ def histogram(value: Value) -> HistogramValue:
     # An estimate may overflow to infinity or NaN. Stored sums may be infinite or NaN, too.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = (left + right) / 2
-        return HistogramValue(
-            min=float(left[0]),
-            max=float(right[-1]),
-            num=float(count.sum()),
-            sum=float((count * centre).sum()),
-            sum_squares=float((count * centre * centre).sum()),
-            bucket_limit=np.ascontiguousarray(right),
-            bucket=np.ascontiguousarray(count),
+        num, total, squares = (
+            float(part.sum()) for part in (count, count * centre, count * centre * centre)
         )
+    if (left[1:] < right[:-1]).any():
+        left, right, count = _merged(rows[np.argsort(left, kind="stable")])
+    gaps = np.flatnonzero(left[1:] > right[:-1]) + 1
+    limits, counts = np.insert(right, gaps, left[gaps]), np.insert(count, gaps, 0.0)
+    minimum, maximum = float(left[0]), float(right[-1])
+    return HistogramValue(minimum, maximum, num, total, squares, limits, counts)
 
 
 def bucket_table(value: Value) -> NDArray[np.float64]:
@@ -267,6 +268,14 @@ def _encoding(content: bytes) -> int:
     except DecodeError:
         return 0
     return encodings[-1] if encodings else 0
+
+
+def _merged(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Left edges, right edges and counts of sorted rows, of which those that overlap are one."""
+    left, right, count = rows.T
+    reach = np.maximum.accumulate(right)
+    starts = np.append(0, np.flatnonzero(left[1:] >= reach[:-1]) + 1)
+    return left[starts], reach[np.append(starts[1:], len(rows)) - 1], np.add.reduceat(count, starts)
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:

@@ -152,6 +152,14 @@ def test_a_stored_histogram_is_returned_unchanged() -> None:
         ([], (0, 0, 0, 0, 0, [], [])),
         # TensorFlow 2 logs equal samples with buckets of width 0, all of them in the last one.
         ([[5, 5, 0], [5, 5, 0], [5, 5, 4]], (5, 5, 4, 20, 100, [5, 5, 5], [0, 0, 4])),
+        # Nothing is in a gap, and nothing is known about where in rows that overlap samples are.
+        ([[0, 1, 5], [3, 4, 5]], (0, 4, 10, 20, 62.5, [1, 3, 4], [5, 0, 5])),
+        ([[0, 2, 5], [1, 3, 5]], (0, 3, 10, 15, 25, [3], [10])),
+        (
+            [[0, 1, 1], [2, 9, 1], [3, 4, 1], [9, 9, 1], [12, 13, 1]],
+            (0, 13, 5, 31, 280, [1, 2, 9, 9, 12, 13], [1, 0, 2, 1, 0, 1]),
+        ),
+        ([[2, 3, 1], [1, 2, 2], [-1, 0, 3]], (-1, 3, 6, 4, 11.5, [0, 1, 2, 3], [3, 0, 2, 1])),
     ],
 )
 def test_a_histogram_from_rows(rows: list[list[float]], expected: tuple[Any, ...]) -> None:

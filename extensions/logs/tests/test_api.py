@@ -12,7 +12,7 @@ import pytest
 import tbcore
 import tbcore_logs
 from tbcore_logs import Logs, Point
-from tbcore_testing import summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 
 @pytest.fixture
@@ -103,6 +103,14 @@ def test_a_histogram_is_like_that_of_numpy(logs: Logs) -> None:
     assert value.counts.sum() == 4
     assert (np.diff(value.edges) >= 0).all()
     assert len(repr(value)) < 100
+
+
+def test_nothing_is_in_the_gap_between_two_rows_of_a_histogram(tmp_path: Path) -> None:
+    rows = np.array([[0.0, 1.0, 5.0], [3.0, 4.0, 5.0]])
+    with EventFileWriter(tmp_path / "a.tfevents") as writer:
+        writer.add_summary(0, summaries.tensor("h", rows, plugin_name="histograms"))
+    value = tbcore.open(tmp_path)["."].histograms("h")[0].value
+    assert (value.edges.tolist(), value.counts.tolist()) == ([0, 1, 3, 4], [5, 0, 5])
 
 
 def test_audio_does_not_print_its_bytes() -> None:

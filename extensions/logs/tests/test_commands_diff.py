@@ -92,23 +92,6 @@ def test_values_of_other_types_differ_and_other_forms_of_a_number_do_not(tmp_pat
     assert found["texts"] == []
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "are_equal"),
-    [
-        ("[1]", "[1.0]", True),
-        ("[1e3]", "[1000]", True),
-        ("[-0.0]", "[0]", True),
-        ("[1e999]", "[1e998]", True),
-        ("[1]", "[true]", False),
-        ("[1]", '["1"]', False),
-        ("[9007199254740993]", "[9007199254740992.0]", False),
-        ("[0.1]", "[0.10000000000000002]", False),
-    ],
-)
-def test_numbers_in_json_are_compared_by_value(a: str, b: str, are_equal: bool) -> None:
-    assert (unified_diff(a, b) == []) == are_equal
-
-
 def test_equal_runs_have_no_differences(logdir: Path) -> None:
     result = piped("diff", "a", "./a/", cwd=logdir)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
@@ -149,7 +132,6 @@ def test_json_is_compared_by_its_values() -> None:
     lines = unified_diff('{"a": 1, "b": 2}', '{"b": 3, "a": 1}', "x", "y")
     assert lines == ["--- x", "+++ y", "@@ -1,4 +1,4 @@", " {", '   "a": 1,', '-  "b": 2',
                      '+  "b": 3', " }"]  # fmt: skip
-    assert unified_diff("{a}", "{b}")[-2:] == ["-{a}", "+{b}"]
 
 
 def test_long_texts_are_compared_in_time() -> None:
@@ -162,6 +144,7 @@ def test_long_texts_are_compared_in_time() -> None:
     ]  # fmt: skip
     lines = unified_diff("\n".join(a), "\n".join(f"{line}x" for line in a))
     assert len(lines) == 3 + 400_000
+    assert lines[2] == "@@ -1,200000 +1,200000 @@"
 
 
 def test_a_diff_makes_one_text_of_the_other() -> None:

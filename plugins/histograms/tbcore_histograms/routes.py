@@ -21,7 +21,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
         return json_response(multiplexer.tags(claims))
 
     def series(request: Request) -> Response:
-        read = partial(reader.rows, multiplexer, claims)
+        read = partial(reader.drawn_rows, multiplexer, claims)
         return series_response(request, multiplexer, claims, read, samples=samples)
 
     return [

@@ -136,3 +136,33 @@ def test_only_histograms_are_claimed(tbcore_logdir: Path, tbcore_client: MakeCli
 
     assert client.get("data/plugin/histograms/tags").json() == {"run": []}
     assert client.get("data/plugins_listing").json() == {"histograms": False}
+
+
+def test_the_chart_gets_the_rows_that_were_logged(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """With their left edges, where the buckets of programs have gaps or overlaps."""
+    for_chart = {
+        "even": [0.0, 3.0, 7.0, 13.5, 31.75, [1.0, 2.0, 3.0], [2.0, 0.0, 5.0]],
+        "gap": [0.0, 4.0, 10.0, 20.0, 62.5, [1.0, 4.0], [5.0, 5.0], [0.0, 3.0]],
+        "overlap": [0.0, 3.0, 10.0, 15.0, 25.0, [2.0, 3.0], [5.0, 5.0], [0.0, 1.0]],
+        "out of order": [0.0, 2.0, 3.0, 2.5, 2.75, [1.0, 2.0], [2.0, 1.0], [0.0, 1.0]],
+    }
+    rows = [
+        [[0, 1, 2], [1, 2, 0], [2, 3, 5]],
+        [[0, 1, 5], [3, 4, 5]],
+        [[0, 2, 5], [1, 3, 5]],
+        [[1, 2, 1], [0, 1, 2]],
+    ]
+    write(tbcore_logdir, *map(rows_value, rows))
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_histograms])
+    series = client.get("data/plugin/histograms/series?run=run&tag=h").json()["rows"]
+    listed = client.get("data/plugin/histograms/histograms?run=run&tag=h").json()
+
+    assert [value for _, _, value in series] == [*for_chart.values()]
+    assert [value[5:] for _, _, value in listed] == [
+        [[1.0, 2.0, 3.0], [2.0, 0.0, 5.0]],
+        [[1.0, 3.0, 4.0], [5.0, 0.0, 5.0]],
+        [[3.0], [10.0]],
+        [[1.0, 2.0], [2.0, 1.0]],
+    ]

@@ -15,7 +15,7 @@ import { toNumber } from "tbcore/format.js";
  * @param {any[]} row  wall time, step, and the histogram
  * @returns {Histogram}
  */
-export function readHistogram([wallTime, step, [min, max, num, , , limits, counts]]) {
+export function readHistogram([wallTime, step, [min, max, num, , , limits, counts, lefts]]) {
   const smallest = toNumber(min);
   const largest = toNumber(max);
   return {
@@ -24,7 +24,7 @@ export function readHistogram([wallTime, step, [min, max, num, , , limits, count
     min: smallest,
     max: largest,
     num: toNumber(num),
-    buckets: readBuckets(smallest, largest, limits.map(toNumber), counts.map(toNumber)),
+    buckets: readBuckets(smallest, largest, limits.map(toNumber), counts.map(toNumber), lefts?.map(toNumber)),
   };
 }
 
@@ -36,9 +36,10 @@ export function readHistogram([wallTime, step, [min, max, num, , , limits, count
  * @param {number} max
  * @param {readonly number[]} limits  right edges
  * @param {readonly number[]} counts
+ * @param {readonly number[]} [lefts]  left edges, of buckets with gaps or overlaps between them
  * @returns {Buckets}
  */
-export function readBuckets(min, max, limits, counts) {
+export function readBuckets(min, max, limits, counts, lefts = [min, ...limits]) {
   const first = counts.findIndex((count) => count > 0);
   const last = counts.findLastIndex((count) => count > 0);
   const left = [];
@@ -48,7 +49,7 @@ export function readBuckets(min, max, limits, counts) {
   let numUnplaced = 0;
   for (let i = Math.max(0, first); i <= last; i++) {
     const count = counts[i] > 0 ? counts[i] : 0;
-    const low = i === 0 ? min : limits[i - 1] < min ? min : limits[i - 1];
+    const low = lefts[i] < min ? min : lefts[i];
     const high = limits[i] > max ? max : limits[i];
     total += count;
     if (!Number.isFinite(low) || !Number.isFinite(high)) {
@@ -75,12 +76,15 @@ export function rangeOf(histograms, trim = 0) {
   for (const { buckets: { left, right } } of histograms) {
     if (left.length === 0) continue;
     min = Math.min(min, left[0]);
-    max = Math.max(max, right[right.length - 1]);
+    max = Math.max(max, endOf(right));
   }
   if (!(min <= max)) return null;
   if (!(trim > 0)) return [min, max];
   return [quantileOf(histograms, trim / 100, min, max), quantileOf(histograms, 1 - trim / 100, min, max)];
 }
+
+/** The largest right edge: a bucket may overlap all that follow it. @param {Float64Array} right */
+const endOf = (right) => right.reduce((largest, edge) => Math.max(largest, edge), -Infinity);
 
 /**
  * The value that a share of all samples is below. Found by bisection, because buckets of different
@@ -172,7 +176,7 @@ export function rebin(buckets, view) {
   const isFine = left.some((edge, i) => count[i] > 0 && right[i] - edge < width * (1 - 1e-9));
   if (!isFine || !(width > 0) || !Number.isFinite(width)) return buckets;
   const first = Math.floor(Math.max(view[0], left[0]) / width);
-  const num = Math.max(1, Math.ceil(Math.min(view[1], right[right.length - 1]) / width) - first);
+  const num = Math.max(1, Math.ceil(Math.min(view[1], endOf(right)) / width) - first);
   if (!(num <= 4 * NUM_BINS)) return buckets; // the width is below the precision of the values
   const edges = Float64Array.from({ length: num + 1 }, (_, i) => (first + i) * width);
   return { left: edges.slice(0, -1), right: edges.slice(1), count: columnsOf(buckets, [edges[0], edges[num]], num), total, numUnplaced };

@@ -12,7 +12,7 @@ export {};
  *
  * @typedef {object} Buckets  the logged buckets, without the empty ones at both ends
  * @property {Float64Array} left  edges, ascending
- * @property {Float64Array} right  edges, ascending
+ * @property {Float64Array} right  edges, ascending unless buckets overlap
  * @property {Float64Array} count  samples in the bucket
  * @property {number} total  samples in all buckets
  * @property {number} numUnplaced  samples in buckets without finite edges, which the arrays leave

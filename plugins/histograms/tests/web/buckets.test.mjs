@@ -49,6 +49,17 @@ test("of degenerate histograms, only buckets with finite edges are kept", () => 
   assert.deepEqual(rows(histogram(0, 4, [2, 1, 4], [1, 1, 1]).buckets), [[0, 2, 1], [2, 2, 1], [1, 4, 1]]);
 });
 
+test("rows with gaps and overlaps are drawn where they were logged", () => {
+  /** @param {number} max @param {number[]} lefts @param {number[]} limits */
+  const drawn = (max, lefts, limits) => {
+    const one = readHistogram([0, 0, [0, max, 10, 0, 0, limits, limits.map(() => 5), lefts]]);
+    return [rangeOf([one]), ...[one.buckets, rebin(one.buckets, [0, 40])].map((buckets) => [...columnsOf(buckets, [0, max], max)])];
+  };
+  assert.deepEqual(drawn(4, [0, 3], [1, 4]), [[0, 4], [5, 0, 0, 5], [5, 0, 0, 5]]);
+  assert.deepEqual(drawn(3, [0, 1], [2, 3]), [[0, 3], [2.5, 5, 2.5], [2.5, 5, 2.5]]);
+  assert.deepEqual(drawn(5, [0, 1], [5, 3]), [[0, 5], [1, 3.5, 3.5, 1, 1], [1, 3.5, 3.5, 1, 1]]);
+});
+
 test("columns integrate the density: no bucket is lost, and every sample is counted once", () => {
   const { buckets } = histogram(0, 10, [4, 4.001, 10], [8, 5, 12]);
   const columns = columnsOf(buckets, [0, 10], 10);

@@ -8,7 +8,7 @@ const CONTEXT_LINES = 3;
  * Maximum number of changes to search for. Texts with more changes have little in common, and the
  * time is quadratic in the number of changes.
  */
-const MAX_CHANGES = 1000;
+const MAX_CHANGES = 500;
 
 /**
  * @typedef {{ kind: "same" | "removed" | "added", text: string }} Part
@@ -24,8 +24,8 @@ const MAX_CHANGES = 1000;
  * @returns {Line[]} empty if the texts are equal
  */
 export function diffTexts(before, after) {
-  if (before === after) return [];
-  const blocks = diffLists(before.split("\n"), after.split("\n"));
+  const blocks = diffLists(linesOf(before), linesOf(after));
+  if (blocks.every(({ removed, added }) => removed.length + added.length === 0)) return [];
   /** @type {Line[]} */
   const lines = [];
   blocks.forEach(({ same, removed, added }, i) => {
@@ -35,6 +35,15 @@ export function diffTexts(before, after) {
     added.forEach((text, at) => lines.push({ kind: "added", parts: pairs[at]?.added ?? [{ kind: "added", text }] }));
   });
   return lines;
+}
+
+/** Where Python's `splitlines` divides a text. */
+const LINE_END = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u;
+
+/** The lines of a text. An end of line at its end begins no other line. @param {string} text */
+function linesOf(text) {
+  const lines = text.split(LINE_END);
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
 
 /**
@@ -92,96 +101,51 @@ function wordsOf(line) {
 }
 
 /**
- * The shortest edit script between two lists, by Myers' algorithm, in blocks. Each block
- * begins with items that both lists share; the items after these are removed from `a` or added from
- * `b`.
+ * The fewest changes between two lists, in blocks. Each block begins with items that both lists
+ * share; the items after these are removed from `a` or added to `b`.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {{ same: string[], removed: string[], added: string[] }[]}
  */
 export function diffLists(a, b) {
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let head = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
   let tail = 0;
-  while (tail < a.length - start && tail < b.length - start && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-  const blocks = [{ same: a.slice(0, start), removed: /** @type {string[]} */ ([]), added: /** @type {string[]} */ ([]) }];
-  for (const [kind, item] of edits(a.slice(start, a.length - tail), b.slice(start, b.length - tail))) {
-    let block = blocks[blocks.length - 1];
-    if (kind === "same" && block.removed.length + block.added.length > 0) blocks.push((block = { same: [], removed: [], added: [] }));
-    block[kind].push(item);
-  }
-  if (tail > 0) {
-    const last = blocks[blocks.length - 1];
-    const rest = a.slice(a.length - tail);
-    if (last.removed.length + last.added.length > 0) blocks.push({ same: rest, removed: [], added: [] });
-    else last.same.push(...rest);
-  }
-  return blocks;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  const stretches = [[0, head, 0], ...fewestChanges(a, b, head, tail), [a.length - tail, a.length, a.length - b.length]];
+  // What follows the last stretch is nothing, and empty stretches between others are no blocks.
+  return stretches.flatMap(([start, end, shift], i) => {
+    const [nextStart, , nextShift] = stretches[i + 1] ?? [a.length, 0, a.length - b.length];
+    const block = { same: a.slice(start, end), removed: a.slice(end, nextStart), added: b.slice(end - shift, nextStart - nextShift) };
+    return i > 0 && block.same.length + block.removed.length + block.added.length === 0 ? [] : [block];
+  });
 }
 
 /**
- * The edit script as a list of single edits, in order. If the lists differ too much, all of
- * `a` is removed and all of `b` is added.
+ * Myers' algorithm, as in tbcore/values/differences.py: round d extends all paths to d changes. A
+ * path is the stretches of equal items on its way: start and end in `a`, and how much later than in
+ * `b` they are. On the diagonal k, where x in `a` and x - k in `b` are compared, `best` has the
+ * furthest path, after the x that it has reached.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
- * @returns {["same" | "removed" | "added", string][]}
+ * @param {number} head  number of items at the start that are left out
+ * @param {number} tail  the same at the end
+ * @returns {number[][]} empty if there are more than MAX_CHANGES changes
  */
-function edits(a, b) {
-  // A point (x, y) of Myers' algorithm stands for the first x elements of `a` and the first y of `b`;
-  // diagonal k has the points with x - y = k. Entry d of the trace has the furthest x on each diagonal
-  // before round d, at index k + d + 1. The path is followed backwards from its end.
-  /** @type {["same" | "removed" | "added", string][]} */
-  const path = [];
-  const trace = traceOf(a, b);
-  if (trace === null) {
-    for (const item of a) path.push(["removed", item]);
-    for (const item of b) path.push(["added", item]);
-    return path;
-  }
-  let [x, y] = [a.length, b.length];
-  for (let d = trace.length - 1; d >= 0; d--) {
-    // Round d came to diagonal k from k + 1 by an addition, or from k - 1 by a removal, and then
-    // followed equal items. Backwards, the equal items come first.
-    const reached = trace[d];
-    const k = x - y;
-    const isDown = k === -d || (k !== d && reached[k - 1 + d + 1] < reached[k + 1 + d + 1]);
-    const from = isDown ? k + 1 : k - 1;
-    const fromX = d === 0 ? 0 : reached[from + d + 1]; // Round 0 starts at (0, 0), without a change.
-    const fromY = fromX - from;
-    while (x > Math.max(0, fromX) && y > Math.max(0, fromY)) {
-      path.push(["same", a[--x]]);
-      y--;
-    }
-    if (d === 0) break;
-    if (isDown) path.push(["added", b[--y]]);
-    else path.push(["removed", a[--x]]);
-  }
-  return path.reverse();
-}
-
-/**
- * The forward pass of Myers' algorithm. Round d of the algorithm extends all paths to d changes,
- * and entry d of the result is the state before this round: its element `k + d + 1` is the furthest
- * x reached on diagonal k = x - y. `edits` follows the entries backwards.
- * @param {readonly string[]} a
- * @param {readonly string[]} b
- * @returns {Int32Array[] | null} null if there are more than MAX_CHANGES changes
- */
-function traceOf(a, b) {
-  const maxChanges = Math.min(MAX_CHANGES, a.length + b.length);
-  const reached = new Int32Array(2 * maxChanges + 3);
-  const middle = maxChanges + 1;
-  /** @type {Int32Array[]} */
-  const trace = [];
-  for (let d = 0; d <= maxChanges; d++) {
-    trace.push(reached.slice(middle - d - 1, middle + d + 2));
+function fewestChanges(a, b, head, tail) {
+  /** @type {Record<number, [x: number, path: number[][]]>} */
+  const best = { 1: [head, []] };
+  for (let d = 0; d <= MAX_CHANGES; d++) {
     for (let k = -d; k <= d; k += 2) {
-      const isDown = k === -d || (k !== d && reached[middle + k - 1] < reached[middle + k + 1]);
-      let x = isDown ? reached[middle + k + 1] : reached[middle + k - 1] + 1;
-      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
-      reached[middle + k] = x;
-      if (x >= a.length && x - k >= b.length) return trace;
+      const isAdded = k === -d || (k !== d && best[k - 1][0] < best[k + 1][0]);
+      let [x, path] = isAdded ? best[k + 1] : best[k - 1];
+      if (!isAdded) x++;
+      const start = x;
+      while (x < a.length - tail && x - k < b.length - tail && a[x] === b[x - k]) x++;
+      if (start < x) path = [...path, [start, x, k]];
+      if (x >= a.length - tail && x - k >= b.length - tail) return path;
+      best[k] = [x, path];
     }
   }
-  return null;
+  return [];
 }

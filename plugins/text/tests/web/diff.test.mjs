@@ -1,6 +1,7 @@
 // Differences between two texts.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { diffLists, diffTexts } from "../../tbcore_text/static/diff.js";
 
@@ -14,10 +15,15 @@ function written(line) {
 const diff = (a, b) => diffTexts(a.join("\n"), b.join("\n")).map(written);
 const lines = (count, from = 0) => Array.from({ length: count }, (_, i) => `line ${from + i}`);
 
-test("equal texts have no difference", () => {
-  assert.deepEqual(diffTexts("a\nb", "a\nb"), []);
-  assert.deepEqual(diffTexts("", ""), []);
-});
+const { cases } = JSON.parse(readFileSync(new URL("../../../../tests/differences.json", import.meta.url), "utf8"));
+for (const { what, before, after, lines } of cases) {
+  test(`lines are those of Python: ${what}`, () => {
+    const found = diffTexts(before, after).map((line) =>
+      line.kind === "gap" ? ["gap", line.count] : [line.kind, line.parts.map(({ text }) => text).join("")],
+    );
+    assert.deepEqual(found, lines);
+  });
+}
 
 test("a word that changed is marked in its line", () => {
   assert.deepEqual(diff(["a", "the loss is 0.25", "z"], ["a", "the loss is 0.125!", "z"]), [
@@ -34,7 +40,6 @@ test("lines with little in common are marked as a whole", () => {
 
 test("added and removed lines", () => {
   assert.deepEqual(diff(["a", "b", "c"], ["a", "c", "d"]), [" a", "-[b]", " c", "+[d]"]);
-  assert.deepEqual(diff([""], ["a"]), ["-[]", "+[a]"]);
 });
 
 test("unchanged lines are shown only near a change", () => {
@@ -70,4 +75,7 @@ test("comparing texts without anything in common ends early", () => {
   assert.equal(runs.length, 1);
   assert.equal(runs[0].removed.length, 5000);
   assert.equal(runs[0].added.length, 5000);
+  const found = (more) => diffLists([...lines(250), ...more, "same"], ["same", ...lines(250, 500)]).some(({ same }) => same.length > 0);
+  assert.equal(found([]), true);
+  assert.equal(found(["more"]), false);
 });
