@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -59,7 +60,13 @@ def on_terminal(
     *arguments: str | Path, columns: int = 80, rows: int = 24, **variables: str
 ) -> tuple[int, str]:
     """The exit status of a command on a terminal of this size, and what the terminal received."""
-    return received_by_terminal(command(*arguments), columns, rows, **variables)
+    status, received = received_by_terminal(command(*arguments), columns, rows, **variables)
+    return status, without_progress(received)
+
+
+def without_progress(received: str) -> str:
+    """What stays on a terminal when the lines of progress are gone, which slow commands show."""
+    return re.sub(r"\r\x1b\[K(?:tbcore: looking for [^\r]*)?", "", received)
 
 
 def received_by_terminal(

@@ -1,4 +1,4 @@
-"""Star, label, describe and archive runs; name files of archived ones to delete."""
+"""Star, label and archive runs; name files of archived ones."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from tbcore import BadRequestError, Multiplexer, NotFoundError
-from tbcore.engine import RunColumns, close_matches, one_line, plural, quoted
+from tbcore.engine import RunColumns, close_matches, one_line, parse_attribute, plural, quoted
 from tbcore_notes.files import opened_file
 
 NAME = "tbcore.json"
@@ -238,6 +238,8 @@ def _is_tab(value: Any) -> bool:
 
 
 def _is_rule(value: Any) -> bool:
+    from tbcore_logs.commands.arguments import split_attributes
+
     if not _is_text(value, MAX_RULE_CHARACTERS):
         return False
     # Another text, such as a misspelled `seeds`, is a pattern that no two runs match.
@@ -245,6 +247,8 @@ def _is_rule(value: Any) -> bool:
         return False
     with contextlib.suppress(NotFoundError):  # Which runs there are is not known yet.
         try:
+            if value.startswith("by:"):  # The page reads it as a query, not as a shell does.
+                list(map(parse_attribute, split_attributes(value[3:])))
             _group(value, RunColumns.of(Multiplexer()))
         except BadRequestError:
             return False

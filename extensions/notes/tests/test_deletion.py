@@ -244,7 +244,6 @@ def replace_directory(logdir: Path, path: Path) -> None:
 
 def write_in_place(logdir: Path, path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[-6:-5] = bytes([content[-6] ^ 1])
     with path.open("r+b") as file:
         file.write(content)
 
