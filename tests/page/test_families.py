@@ -190,7 +190,7 @@ def test_a_link_groups_and_colours_by_attributes(open_page: Any) -> None:
         ("by:optimiser", "no run has optimiser; close: optimizer"),
         (
             "by:loss:mean",
-            "unknown statistic 'mean'; expected last, min, max, at(STEP) or change(STEPS)",
+            "unknown statistic 'mean'; expected last, min, max, nan, at(STEP) or change(STEPS)",
         ),
     ],
 )

@@ -173,7 +173,7 @@ def test_a_mean_by_a_tag_is_over_runs_at_equal_x(open_page: Callable[..., Any]) 
         """() => tb.all('.tb-legend tbody tr').map((row) =>
           ['x', 'value', 'low', 'high', 'runs', 'step'].map((column) =>
             row.querySelector(`[data-column=${column}]`)?.textContent ?? "").join(' ')
-        )[0] === '400 130 120 140 2 '"""
+        )[0] === '400 130 115.858 144.142 2 '"""
     )
     wait_for_note(
         page, "reward", "1 run not in a mean: no value of env/frames at or before any step"

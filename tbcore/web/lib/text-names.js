@@ -2,8 +2,7 @@
 
 import { html } from "htm/preact";
 import { decode, escapeName, unescapeName } from "./address.js";
-import { formatName } from "./format.js";
-import { compareNames } from "./name-order.js";
+import { compareNames, formatName } from "./format.js";
 
 export { compareNames };
 

@@ -25,7 +25,15 @@ const MEAN_HALF_WIDTH_PX = 8;
  */
 export function partsOfBand(band, xs) {
   const fewer = hasFewerRuns(band);
-  return { fewer, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
+  /** The columns without what is over fewer runs, which has no area and does not set the range. @param {Float64Array[]} columns */
+  const overAll = (columns) => (fewer.includes(true) ? columns.map((column) => column.map((value, i) => (fewer[i] ? NaN : value))) : columns);
+  return { overAll, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
+}
+
+/** The columns that set the range of a view: of a mean that is over fewer runs in all of it, the mean after all. @param {Item} item @param {number} from @param {number} to */
+export function rangeColumns({ xs, ys, columns }, from, to) {
+  const isInView = columns[0].some((value, i) => Number.isFinite(value) && xs[i] >= from && xs[i] <= to);
+  return isInView || columns[0] === ys ? columns : [ys];
 }
 
 /** The indices of a band's points at which the number of runs with a non-finite value increases. @param {Band} band */

@@ -134,18 +134,16 @@ export class ChartModel {
     const toCoordinates = (/** @type {Float64Array} */ column) => axisColumn(column, this.x.log);
     const xs = toCoordinates(line ? xColumn(line, xAxis, line.startTime) : /** @type {Band} */ (band).x);
     const whole = line?.overview ? xColumn(line.overview, xAxis, line.startTime) : band?.overview;
-    const { fewer, segments, nonFinite } = band
+    const { overAll, segments, nonFinite } = band
       ? /** @type {NonNullable<typeof this.bandCode>} */ (this.bandCode).partsOfBand(band, xs)
-      : { fewer: [], segments: segmentsOf(xs, line?.segments), nonFinite: nonFinitePoints(line?.value ?? []) };
-    const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()])
+      : { overAll: null, segments: segmentsOf(xs, line?.segments), nonFinite: nonFinitePoints(line?.value ?? []) };
+    const all = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()])
       .filter((column) => column != null)
       .map((column) => axisColumn(column, this.y.log));
-    const [ys] = columns;
-    // What is over fewer runs has no area, and does not set the range.
-    if (fewer.some(Boolean)) columns.forEach((column, index) => (columns[index] = column.map((value, i) => (fewer[i] ? NaN : value))));
+    const [ys] = all;
+    const columns = overAll?.(all) ?? all;
     return {
-      ...{ xs, columns, segments, nonFinite },
-      ys,
+      ...{ xs, ys, columns, segments, nonFinite },
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
       xExtent: whole ? union([extent(toCoordinates(whole)), extent(xs)]) : extent(xs),
@@ -166,9 +164,7 @@ export class ChartModel {
     const from = tail ? to - (to - min) / 5 : min;
     const { log } = this.y;
     const items = this.axisItems;
-    /** The columns that set the range: of a mean that is over fewer runs in the whole view, the mean. @param {Item} item */
-    const rangeColumns = ({ xs, ys, columns }) => (columns[0] === ys || columns[0].some((value, i) => Number.isFinite(value) && xs[i] >= from && xs[i] <= to) ? columns : [ys]);
-    const extents = items.map((item) => (this.view || tail ? union(rangeColumns(item).map((column) => visibleExtent(item.xs, column, from, to))) : item.yExtent));
+    const extents = items.map((item) => (this.view || tail ? union((this.bandCode?.rangeColumns(item, from, to) ?? item.columns).map((column) => visibleExtent(item.xs, column, from, to))) : item.yExtent));
     const { usual, isFar } = farLines(extents);
     this.farItems = items.filter((_, index) => isFar[index]);
     /** The visible columns of an item, without the values by which it is far out of range. @param {Item} item @param {number} index */

@@ -3,9 +3,8 @@
  * a table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
+import { compareNames, formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
 import { STATISTICS, groupText, readNumber } from "../../lib/queries/names.js";
-import { compareNames } from "../../lib/name-order.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { AttributeValue, Meaning } from "./attributes.js" */
