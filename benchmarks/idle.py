@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter
 
 NUM_FILES = 10_000
@@ -40,7 +40,7 @@ def write(logdir: Path, num_runs: int) -> None:
 
 def scan_time(logdir: Path) -> float:
     """The median CPU time of a scan of a log directory, in milliseconds."""
-    loader = Loader(Multiplexer(), [LogdirSpec(None, str(logdir))])
+    loader = Loader(Board(), [LogdirSpec(None, str(logdir))])
     for _ in range(3):
         loader.load_once()
         time.sleep(PAUSE_SECONDS)

@@ -61,6 +61,7 @@ gc.disable()
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
 from tbcore.store.loader import Loader
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_index.reader import IndexReader
 logdir, index = sys.argv[1:]
@@ -72,8 +73,9 @@ def took(what):
     figures[what], last = now - last, now
 
 def load(specs, index):
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, specs, index=index)
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, specs, index=index)
     loader.load_once()
     return loader, multiplexer
 

@@ -29,9 +29,11 @@ LOAD = """
 import json, resource, sys, time
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
-multiplexer = Multiplexer()
-loader = Loader(multiplexer, [LogdirSpec(None, sys.argv[1])])
+board = Board()
+multiplexer = Multiplexer(board=board)
+loader = Loader(board, [LogdirSpec(None, sys.argv[1])])
 base = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
 cpu, wall = time.process_time(), time.perf_counter()
 loader.load_once()

@@ -35,6 +35,7 @@ from responses import free_port, serving
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.queries.attributes import RunAttributes
 from tbcore.queries.syntax import parse
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries
@@ -101,8 +102,9 @@ def median_milliseconds(
 
 
 def measure_queries(logdir: Path, num_runs: int) -> None:
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
     attributes = RunAttributes(multiplexer)
     started = time.thread_time()
     columns = attributes.columns()

@@ -25,8 +25,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "sha
 from storages import CREDENTIALS, free_port, wait_for_port
 
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, write_run
 
 BUCKET = "bucket"
@@ -60,8 +60,8 @@ def load(uri: str) -> tuple[float, Loader, Any]:
     from tbcore_remote import connection
 
     connection._connections.clear()
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, uri)], reload_interval=0)
+    board = Board()
+    loader = Loader(board, [LogdirSpec(None, uri)], reload_interval=0)
     found = connection.connection_of(uri)
     assert found.has_flat_listings  # connects
     started = time.perf_counter()

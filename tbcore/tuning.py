@@ -2,7 +2,7 @@
 
 The defaults were measured with the programs in `benchmarks`. Apart from the timeouts, these numbers
 do not affect what a response contains. A test that needs other numbers passes its own:
-`Loader(multiplexer, specs, tuning=Tuning(piece_bytes=1000))`.
+`Loader(board, specs, tuning=Tuning(piece_bytes=1000))`.
 """
 
 from __future__ import annotations

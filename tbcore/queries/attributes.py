@@ -153,7 +153,7 @@ class RunAttributes:
             state, hparams = self._multiplexer._with_hparams()
             if self._index.hparams is not hparams:
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
-            notes = self._multiplexer._notes or self._multiplexer._notes_fault
+            notes = self._multiplexer._board.notes or self._multiplexer._board.notes_fault
             return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:

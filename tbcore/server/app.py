@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +29,7 @@ from tbcore.plugins.stats import PluginStats
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
-from tbcore.server.gate import PROBES, SAFE_METHODS, Gate
+from tbcore.server.gate import SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import (
     POLICY_KEY,
@@ -42,34 +43,33 @@ from tbcore.server.page_errors import log_page_error
 from tbcore.server.plugin_status import Activity, ServedPlugin
 from tbcore.server.pool import ThreadPool
 from tbcore.server.request_body import LARGE_BODIES_KEY, read_body
+from tbcore.server.routing import Row, Table, row_at
 from tbcore.server.run_attributes import RunAttributesRoute
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.notes import Notes
 
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
-CORE_ADDRESSES = frozenset({"/", "/data/updates", "/metrics", *PROBES, *PAGES})
-"""The core's addresses without a data handler, besides files."""
 DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/runs"})
-"""The core's addresses with logged data. A request for them wakes a loader that is idle. Probes
-and monitors request the others."""
-
-DataHandler = Callable[[Request], Awaitable[Any]]
-"""Returns the data that one of the core's addresses sends as JSON."""
+"""The core's addresses of JSON with logged data. Probes and monitors request the others."""
 
 
-def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) -> App:
-    """The application. It serves what a loader commits to the multiplexer, and starts no loader.
+def create_app(config: Config, *, board: Board, plugins: Plugins) -> App:
+    """The application. It serves what a loader commits to the board, and starts no loader.
 
     If two plugins have the same name, the first is served. If a plugin raises while it is mounted,
     its addresses respond with 503; if it was loaded with `strict`, the exception is raised here
     instead. Raises OptionError for invalid options of plugins.
     """
     check_settings(plugins, config)
+    multiplexer = Multiplexer(board=board)
     mounted = mount_all(plugins, multiplexer, config, waits=False)
-    app = App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.disabled_by])
+    disabled = [plugin for plugin in plugins if plugin.disabled_by]
+    app = App(config, board, multiplexer, mounted, disabled)
     for m in mounted:
         if m.plugin.starting is not None:
             threading.Thread(target=app.add_late, args=[m.plugin], daemon=True).start()
@@ -82,40 +82,29 @@ class App:
     def __init__(
         self,
         config: Config,
+        board: Board,
         multiplexer: Multiplexer,
         mounted: Sequence[MountedPlugin],
         disabled_plugins: Sequence[LoadedPlugin] = (),
     ) -> None:
         self._config = config
-        self._prefix = config.path_prefix
+        self._board = board
+        self.multiplexer = multiplexer
+        """The runs and tags, as the hooks of plugins get them."""
         self._large_bodies: set[Any] = set()
         """The tasks of requests with a large body, see `read_body`."""
-        self._multiplexer = multiplexer
-        self._pool = ThreadPool("tbcore", max_threads=4)
-        self._updates = Updates(multiplexer, config.tuning)
-        # A pool of its own, since it may take seconds to find the minima of many long series.
-        queries = ThreadPool("queries", max_threads=4)
-        attributes = RunAttributesRoute(multiplexer, config.tuning.max_query_seconds)
-        self._body_routes: dict[str, Any] = {
-            "/data/run_attributes": (attributes.respond, {"POST"}, queries)
-        }
-        """Routes whose requests may have a body: a function from a Request to the Response, the
-        methods, and the pool in which the function is called."""
-        if config.dev:
-            # One for all plugins: any user of this machine can send the names of more.
-            limit = PluginStats("*", log_window_seconds=config.tuning.wrong_token_log_seconds)
-            log = partial(log_page_error, limit)
-            self._body_routes["/data/page_errors"] = log, {"POST"}, self._pool
+        self._updates = Updates(board, config.tuning)
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
         self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
         self._is_closed = False
+        self._pool = ThreadPool("tbcore", max_threads=4)
+        self._rows = self._own_rows()
+        """The rows of the table that are the same with all plugins."""
         self._served = self._build_served(mounted, disabled_plugins, {})
-        if notes := multiplexer._notes:
-            wake, idle_seconds = self._updates.wake, lambda: multiplexer._idle_seconds
-            routes = notes.serve(config, multiplexer, wake, idle_seconds, self._tabs)
-            pool = ThreadPool("notes", max_threads=4)  # They do not wait for queries.
-            self._body_routes |= {p: (f, {*SAFE_METHODS, "POST"}, pool) for p, f in routes.items()}
+        if board.notes:  # Their thread asks for the tabs.
+            self._rows |= self._rows_of(board.notes)
+            self._served = self._served._replace(rows=self._served.rows | self._rows)
         self.tuning = config.tuning
         self.policy = b""
         """The Content-Security-Policy of every response."""
@@ -132,7 +121,7 @@ class App:
 
     def _tabs(self) -> Collection[str] | None:
         """The names of the tabs once all logs are read, or None."""
-        return self._served.plugins if self._multiplexer._status.passes else None
+        return self._served.plugins if self._board.status.passes else None
 
     @property
     def mounted(self) -> Sequence[MountedPlugin]:
@@ -159,7 +148,7 @@ class App:
             without = self._config.without_plugins
             more = load(plugin.more, without=without, dev=plugin.dev, tuning=plugin.tuning)
             disabled = [each for each in more if each.disabled_by]
-            late = mount_all([plugin, *more], self._multiplexer, self._config, keep=())
+            late = mount_all([plugin, *more], self.multiplexer, self._config, keep=())
         with self._adding:
             self._starting.discard(plugin)
             if self._is_closed:
@@ -167,7 +156,8 @@ class App:
                 return
             served = {m.plugin.name: m for m in self.mounted if m.plugin is not plugin}
             served = {m.plugin.name: m for m in late} | served
-            self.replace([served[name] for name in sorted(served)], [*self._disabled, *disabled])
+            disabled = [*self._served.disabled, *disabled]
+            self.replace([served[name] for name in sorted(served)], disabled)
 
     def close_plugins(self) -> None:
         """Calls `close` of all plugins, once; of those that are starting when they have started."""
@@ -190,8 +180,7 @@ class App:
         previous: Mapping[str, ServedPlugin],
     ) -> _Served:
         """Creates the objects that serve the plugins; reuses those of plugins in `previous`."""
-        self._disabled = disabled_plugins
-        multiplexer, tuning = self._multiplexer, self._config.tuning
+        tuning = self._config.tuning
         plugins: dict[str, ServedPlugin] = {}
         for m in mounted:
             name = m.plugin.name
@@ -200,14 +189,17 @@ class App:
                 # Edited code gets a new pool: the old code may have blocked its threads forever.
                 pool = ThreadPool(f"plugin-{name}")
                 on_change = self._updates.plugins_changed
-                activity = Activity(m.plugin, multiplexer, pool, tuning, on_change)
+                activity = Activity(m.plugin, self.multiplexer, pool, tuning, on_change)
                 served = ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
             plugins[name] = served
         working = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        multiplexer._claim_files(claim for info in working for claim in info.claims)
-        core = CoreRoutes(self._config, multiplexer, plugins.values(), disabled_plugins, self._pool)
-        legacy_index = LegacyIndex(multiplexer, plugins.values(), tuning)
-        data_handlers: dict[str, DataHandler] = {
+        self._board.claim_files(claim for info in working for claim in info.claims)
+        core = CoreRoutes(
+            self._config, self._board, self.multiplexer, plugins.values(), disabled_plugins,
+            self._pool,
+        )  # fmt: skip
+        legacy_index = LegacyIndex(self._board, plugins.values(), tuning)
+        data: dict[str, Callable[[Request], Awaitable[Any]]] = {
             "/data/logdir": core.logdir,
             "/data/runs": legacy_index.as_json if self._config.api == "legacy" else core.runs,
             "/data/run_details": core.run_details,
@@ -219,7 +211,46 @@ class App:
             "/legacy/data/logdir": core.logdir,
             "/legacy/data/runs": legacy_index.as_json,
         }
-        return _Served(plugins, data_handlers)
+        rows = {
+            path: Row(partial(_as_json, function), is_demand=path in DATA_ADDRESSES)
+            for path, function in data.items()
+        }
+        return _Served(plugins, disabled_plugins, self._rows | rows)
+
+    def _own_rows(self) -> dict[str, Row]:
+        """The rows of the table for the page, probes, updates, queries and all plugins."""
+        config, board, pool = self._config, self._board, self._pool
+        # A pool of its own, since it may take seconds to find the minima of many long series.
+        queries = ThreadPool("queries", max_threads=4)
+        attributes = RunAttributesRoute(self.multiplexer, config.tuning.max_query_seconds)
+        rows = {
+            "/": Row(self._index_page, pool),
+            **dict.fromkeys(PAGES, Row(_to_index_page)),
+            "/static/": Row(lambda request, path: _not_found(f"/static/{path}")),
+            "/static/tbcore/": Row(partial(self._file_in, WEB), pool),
+            "/static/plugins/": Row(self._plugin_file, pool),
+            "/data/plugin/": Row(self._plugin_data, methods=()),
+            "/data/run_attributes": Row(attributes.respond, queries, ("POST",), True, True),
+            "/data/updates": Row(lambda request: self._updates.stream(request.method)),
+            "/healthz": Row(lambda request: healthz()),
+            "/readyz": Row(lambda request: readyz(board)),
+            "/metrics": Row(lambda request: metrics(board, self.mounted), pool),
+        }
+        if config.dev:
+            # One for all plugins: any user of this machine can send the names of more.
+            limit = PluginStats("*", log_window_seconds=config.tuning.wrong_token_log_seconds)
+            log = partial(log_page_error, limit)
+            rows["/data/page_errors"] = Row(log, pool, ("POST",), True, True)
+        return rows
+
+    def _rows_of(self, notes: Notes) -> dict[str, Row]:
+        """The rows of the table for notes."""
+        wake, idle_seconds = self._updates.wake, lambda: self._board.idle_seconds
+        routes = notes.serve(self._config, self.multiplexer, wake, idle_seconds, self._tabs)
+        pool = ThreadPool("notes", max_threads=4)  # They do not wait for queries.
+        methods = *SAFE_METHODS, "POST"
+        rows = {path: Row(respond, pool, methods, True, True) for path, respond in routes.items()}
+        return rows | {"/static/notes/": Row(partial(self._file_in, notes.static_folder), pool)}
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
@@ -228,86 +259,66 @@ class App:
 
     async def _response_to(self, scope: Scope, receive: Receive) -> ASGIApp:
         """The response to a request."""
-        path = scope["path"]
-        if self._prefix:
-            if path == self._prefix:
-                return _with_slash(scope)
-            if not path.startswith(f"{self._prefix}/"):
-                return _not_found(path)
-            path = path[len(self._prefix) :]
+        prefix, path = self._config.path_prefix, scope["path"]
+        if prefix and path == prefix:
+            return _with_slash(scope)
+        if not path.startswith(f"{prefix}/"):
+            return _not_found(path)
+        path = path[len(prefix) :]
         # One trailing slash is ignored, except in `//`: the page would be served at `//`, where its
         # relative addresses are wrong. Plugins get it.
-        slash = "/" if len(path) > 2 and path.endswith("/") else ""
-        path = path.removesuffix(slash)
-        served = self._served
-        if path in served.data_handlers:
-            if path in DATA_ADDRESSES:
-                self._multiplexer._note_request()
-            if scope["method"] not in SAFE_METHODS:
-                return method_not_allowed(scope, set(SAFE_METHODS))
-            return json_response(await served.data_handlers[path](Request(scope, receive)))
-        if path in self._body_routes:
-            self._multiplexer._note_request()
-            return partial(self._respond_to_body, self._body_routes[path])
-        if path.startswith("/data/plugin/"):
-            name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
-            plugin = served.plugins.get(name)
-            base = f"{self._prefix}/data/plugin/{name}"
-            if plugin is None:
-                return _not_found(path)
-            self._multiplexer._note_request()
-            rest = separator + rest
-            response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope, slash)
-            return response or _not_found(path)
-        # Whether this is an address of the core; addresses with a data handler do not get here.
-        is_core = path in CORE_ADDRESSES or path.startswith("/static/")
-        name, separator, rest = path[1:].partition("/")
-        plugin = None if name in RESERVED_NAMES else served.plugins.get(name)
-        if plugin is not None and plugin.mounted.page_routes and not is_core:
-            if not separator and not slash:
-                return _with_slash(scope)
-            self._multiplexer._note_request()
-            scope[POLICY_KEY] = self._page_policy(plugin)
-            base, routes = f"{self._prefix}/{name}", plugin.mounted.page_routes
-            response = plugin.guard.response_to(routes, base, separator + rest, scope, slash)
-            return response or _not_found(path)
+        if len(path) > 2:
+            path = path.removesuffix("/")
+        served, request = self._served, Request(scope, receive)
+        row, rest = row_at(served.rows, path)
         # In the older API, some addresses of the page return data if the query has a run and a tag.
-        if not is_core or (path in PAGES and _has_run_and_tag(scope)):
-            if response := self._legacy_response_to(served, path, scope):
-                self._multiplexer._note_request()
-                return response
-        if not is_core:
-            # A plugin that has failed says why at addresses that nothing else has.
-            return (plugin and plugin.guard.response_to((), "", "", scope)) or _not_found(path)
-        if scope["method"] not in SAFE_METHODS:
-            return method_not_allowed(scope, set(SAFE_METHODS))
-        if path == "/data/updates":
-            return self._updates.stream(scope["method"])
-        if path == "/metrics":
-            return await self._pool.run(metrics, self._multiplexer, self.mounted)
-        if path in PROBES:
-            return healthz() if path == "/healthz" else readyz(self._multiplexer)
-        if path == "/":
-            return await self._pool.run(self._index_page, Request(scope))
-        if path in PAGES:
-            location = "../" if scope["path"].endswith("/") else "./"
-            return Response(status_code=302, headers={"location": location})
-        return await self._static(served, path, Request(scope))
+        if row is None or (path in PAGES and _has_run_and_tag(scope)):
+            if found := self._response_of_plugins(served, path, scope):
+                return found
+        if row is None:
+            return _not_found(path)
+        if row.is_demand:
+            self._board.note_request()
+        if row.methods and scope["method"] not in row.methods:
+            return method_not_allowed(scope, set(row.methods))
+        if row.has_body:
+            return partial(self._respond_to_body, row)
+        if row.pool:
+            return await row.pool.run(row.handler, request, *rest)
+        response: Any = row.handler(request, *rest)
+        if isawaitable(response):
+            response = await response
+        return cast(ASGIApp, response)
 
-    async def _respond_to_body(
-        self, route: Any, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Reads the body of a request, and sends what the route returns in a thread."""
-        respond, methods, pool = route
-        if scope["method"] not in methods:
-            await method_not_allowed(scope, methods)(scope, receive, send)
-            return
+    async def _respond_to_body(self, row: Row, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the body of a request, and sends what the row's handler returns in a thread."""
         body: Any = await read_body(scope, receive, self.tuning.request_timeout_seconds)
         if isinstance(body, bytes):
             scope[BODY_KEY] = body
-            body = await pool.run_for(Request(scope, receive), respond)
+            pool = row.pool or self._pool
+            body = await pool.run_for(Request(scope, receive), row.handler)
         if body is not None:
             await body(scope, receive, send)
+
+    def _response_of_plugins(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
+        """What plugins have at an address that is not in the table, or is that of an old page."""
+        name, separator, rest = path[1:].partition("/")
+        is_taken = name in RESERVED_NAMES or path in PAGES
+        plugin = None if is_taken else served.plugins.get(name)
+        if plugin is not None and plugin.mounted.page_routes:
+            slash = _slash(scope)
+            if not separator and not slash:
+                return _with_slash(scope)
+            self._board.note_request()
+            scope[POLICY_KEY] = self._page_policy(plugin)
+            base, routes = f"{self._config.path_prefix}/{name}", plugin.mounted.page_routes
+            response = plugin.guard.response_to(routes, base, separator + rest, scope, slash)
+            return response or _not_found(path)
+        if response := self._legacy_response_to(served, path, scope):
+            self._board.note_request()
+            return response
+        # A plugin that has failed says why at addresses that nothing else has.
+        return plugin.guard.response_to((), "", "", scope) if plugin else None
 
     def _legacy_response_to(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
         """The response of the first plugin whose `LegacyApi` has the address; None without one."""
@@ -323,34 +334,45 @@ class App:
                 legacy = plugin.mounted.legacy
                 routes = legacy.bare_routes if is_bare else legacy.routes
                 respond = plugin.guard.response_to
-                if routes and (found := respond(routes, self._prefix + base, rest, scope)):
+                if routes and (
+                    found := respond(routes, self._config.path_prefix + base, rest, scope)
+                ):
                     return found
         return None
 
-    async def _static(self, served: _Served, path: str, request: Request) -> Response:
-        """The response with a file of the core or of a plugin. `path` begins with /static/."""
-        folder: Path | None = None
-        rest = ""
-        if path.startswith("/static/tbcore/"):
-            folder, rest = WEB, path.removeprefix("/static/tbcore/")
-        elif path.startswith("/static/notes/") and self._multiplexer._notes:
-            folder = self._multiplexer._notes.static_folder
-            rest = path.removeprefix("/static/notes/")
-        elif path.startswith("/static/plugins/"):
-            name, _, rest = path.removeprefix("/static/plugins/").partition("/")
-            if self._config.dev and rest.startswith(VERSION_MARK):
-                # The version in the address changes with each edit, so that the browser loads all
-                # modules again. It is not part of the file's path.
-                rest = rest.partition("/")[2]
-            served_plugin = served.plugins.get(name)
-            if served_plugin and not served_plugin.mounted.error:
-                plugin = served_plugin.mounted.plugin
-                folder = plugin.static_folder if plugin.serves(rest) else None
-                if plugin.info and plugin.info.page:
-                    request.scope[POLICY_KEY] = self._page_policy(served_plugin)
+    def _plugin_data(self, request: Request, path: str) -> ASGIApp:
+        """The response of a plugin's route. `path` begins with the plugin's name."""
+        name, separator, rest = path.partition("/")
+        plugin = self._served.plugins.get(name)
+        if plugin is None:
+            return _not_found(f"/data/plugin/{path}")
+        self._board.note_request()
+        base = f"{self._config.path_prefix}/data/plugin/{name}"
+        routes, slash = plugin.mounted.routes, _slash(request.scope)
+        response = plugin.guard.response_to(routes, base, separator + rest, request.scope, slash)
+        return response or _not_found(f"/data/plugin/{path}")
+
+    def _file_in(self, folder: Path, request: Request, path: str) -> Response:
+        """The response with a file of a folder."""
+        return self._files.response(request, folder, path)
+
+    def _plugin_file(self, request: Request, path: str) -> Response:
+        """The response with a file of a plugin. `path` begins with the plugin's name."""
+        name, _, rest = path.partition("/")
+        if self._config.dev and rest.startswith(VERSION_MARK):
+            # The version in the address changes with each edit, so that the browser loads all
+            # modules again. It is not part of the file's path.
+            rest = rest.partition("/")[2]
+        served = self._served.plugins.get(name)
+        plugin = served.mounted.plugin if served and not served.mounted.error else None
+        if served is None or plugin is None:
+            return _not_found(f"/static/plugins/{path}")
+        if plugin.info and plugin.info.page:
+            request.scope[POLICY_KEY] = self._page_policy(served)
+        folder = plugin.static_folder if plugin.serves(rest) else None
         if folder is None:
-            return _not_found(path)
-        return await self._pool.run(self._files.response, request, folder, rest)
+            return _not_found(f"/static/plugins/{path}")
+        return self._files.response(request, folder, rest)
 
     def _page_policy(self, plugin: ServedPlugin) -> bytes:
         """The policy of a plugin's pages."""
@@ -370,12 +392,27 @@ class App:
 
 
 class _Served(NamedTuple):
-    """The plugins and routes of a server at one moment."""
+    """The plugins and the table of routes of a server at one moment."""
 
     plugins: Mapping[str, ServedPlugin]
     """Maps the name of each plugin to the plugin, in the order of names."""
-    data_handlers: Mapping[str, DataHandler]
-    """Maps each of the core's data addresses to the function that returns the data."""
+    disabled: Sequence[LoadedPlugin]
+    rows: Table
+
+
+async def _as_json(function: Callable[[Request], Awaitable[Any]], request: Request) -> Response:
+    return json_response(await function(request))
+
+
+def _to_index_page(request: Request) -> Response:
+    """The redirect of an old page's address."""
+    location = "../" if request.scope["path"].endswith("/") else "./"
+    return Response(status_code=302, headers={"location": location})
+
+
+def _slash(scope: Scope) -> str:
+    """The slash at the end of a request's path, or ""."""
+    return "/" if scope["path"].endswith("/") else ""
 
 
 def _with_slash(scope: Scope) -> Response:

@@ -17,6 +17,7 @@ from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_status import ServedPlugin, status_json
 from tbcore.server.pool import GONE_KEY, ThreadPool
 from tbcore.server.unclaimed import find_unclaimed
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
 
 
@@ -26,13 +27,14 @@ class CoreRoutes:
     def __init__(
         self,
         config: Config,
+        board: Board,
         multiplexer: Multiplexer,
         plugins: Iterable[ServedPlugin],
         disabled_plugins: Sequence[LoadedPlugin],
         pool: ThreadPool,
     ) -> None:
         self._config = config
-        self._multiplexer = multiplexer
+        self._board, self._multiplexer = board, multiplexer
         self._plugins = sorted(
             plugins, key=lambda p: (p.mounted.plugin.order, p.mounted.plugin.title)
         )
@@ -117,7 +119,7 @@ class CoreRoutes:
 
     def _run_details(self, request: Request) -> dict[str, Any]:
         is_gone = request.scope[GONE_KEY].is_set()
-        details = [] if is_gone else self._multiplexer._run_details()
+        details = [] if is_gone else list(self._board.state.details.values())
         return {
             "now": _rounded_time(time.time()),
             "runs": [run.name for run in details],

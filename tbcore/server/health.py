@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tbcore.http import error_response
 from tbcore.plugins.types import MountedPlugin
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.text import size
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -19,21 +19,21 @@ def healthz() -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
-def readyz(multiplexer: Multiplexer) -> Response:
+def readyz(board: Board) -> Response:
     """Says whether all logs have been read once; before, the status is 503, with the progress."""
-    status = multiplexer._status
+    status = board.status
     if status.passes:
         return Response("ready\n", media_type="text/plain")
     progress = f"reading: {size(status.bytes_read)} of {size(status.bytes_total)}"
     return error_response(503, progress, headers={"retry-after": "5"})
 
 
-def metrics(multiplexer: Multiplexer, mounted: Iterable[MountedPlugin]) -> Response:
+def metrics(board: Board, mounted: Iterable[MountedPlugin]) -> Response:
     """Figures of the logs, of requests for plugins, and of faults, in Prometheus' text format.
 
     Blocks for milliseconds.
     """
-    status, runs = multiplexer._status, multiplexer._state.runs
+    status, runs = board.status, board.state.runs
     figures: dict[str, tuple[str, list[tuple[str, float]]]] = {
         "log_bytes": ("gauge", [("", status.bytes_total)]),
         "log_read_bytes": ("gauge", [("", status.bytes_read)]),

@@ -22,6 +22,7 @@ from tbcore.plugins.types import LoadedPlugin
 from tbcore.server.app import App, create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import Listening, listen, loopback
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -45,7 +46,7 @@ class Server:
         *,
         logdir_spec: str | None = None,
         plugins: Sequence[LoadedPlugin] | None = None,
-        multiplexer: Multiplexer | None = None,
+        board: Board | None = None,
         port: int = 0,
         reload_interval: float | None = None,
         purge_orphaned_data: bool = True,
@@ -55,7 +56,7 @@ class Server:
     ) -> None:
         """If `logdir_spec` is given, it is read instead of `logdir`.
 
-        `plugins` are the plugins to serve, from `load_plugins`; None for all. If `multiplexer` is
+        `plugins` are the plugins to serve, from `load_plugins`; None for all. If `board` is
         given, its runs are served, and no logs are read. `Loader` describes `reload_interval`,
         `purge_orphaned_data` and `max_points`. `wrap` is called with the application, and returns
         the application that gets the requests. With port 0 the system chooses a port. `config` has
@@ -71,17 +72,19 @@ class Server:
         # Absolute, like the log directories: the program may change the working directory.
         folders = tuple(os.path.abspath(folder) for folder in given.plugins_dirs)
         self.config = replace(given, plugins_dirs=folders)
-        self.multiplexer = multiplexer or Multiplexer()
-        """The runs and tags, as passed to the hooks of plugins."""
+        self.board = board or Board()
+        """The runs, and the loader's progress."""
+        self.multiplexer = Multiplexer(board=self.board)
+        """The runs and tags, as the hooks of plugins get them."""
         self.plugins = plugins
         self._loader = None
-        if multiplexer is None:
+        if board is None:
             specs = checked_specs(text, is_spec=logdir_spec is not None)
             if not text or not specs:
                 raise OptionError(f"no log directory in {text!r}")
             self.config = replace(self.config, local_logdir=local_directory(specs))
             self._loader = Loader(
-                self.multiplexer,
+                self.board,
                 [spec._replace(path=absolute(spec.path)) for spec in specs],
                 reload_interval=reload_interval,
                 purge_orphaned_data=purge_orphaned_data,
@@ -97,7 +100,7 @@ class Server:
     def app(self) -> App:
         """The application, as ASGI describes it; its plugins are loaded on first use."""
         plugins = plugins_of(self.config) if self.plugins is None else self.plugins
-        return create_app(self.config, multiplexer=self.multiplexer, plugins=[*plugins])
+        return create_app(self.config, board=self.board, plugins=[*plugins])
 
     @property
     def url(self) -> str:

@@ -17,7 +17,7 @@ from tbcore.plugins.stats import PluginStats
 from tbcore.plugins.types import MountedPlugin, attempt
 from tbcore.server.plugin_status import ServedPlugin
 from tbcore.server.pool import wait_for
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.text import describe
 from tbcore.tuning import Tuning
 
@@ -51,10 +51,8 @@ the value is only whether the run has such data."""
 class LegacyIndex:
     """Merges the tags that the plugins list for each run."""
 
-    def __init__(
-        self, multiplexer: Multiplexer, plugins: Iterable[ServedPlugin], tuning: Tuning
-    ) -> None:
-        self._multiplexer = multiplexer
+    def __init__(self, board: Board, plugins: Iterable[ServedPlugin], tuning: Tuning) -> None:
+        self._board = board
         self._tuning = tuning
         self._plugins = [plugin for plugin in plugins if plugin.mounted.legacy.tag_types]
         self._logged: set[str] = set()
@@ -64,7 +62,7 @@ class LegacyIndex:
 
     async def as_json(self, request: Request) -> TagsByType:
         """The index of all runs. Each run has all tag types, and the time of its first event."""
-        runs = self._multiplexer._run_details()
+        runs = list(self._board.state.details.values())
         names = [run.name for run in runs]
         parts = await asyncio.gather(*(self._tags_of(plugin, names) for plugin in self._plugins))
         index: TagsByType = {}

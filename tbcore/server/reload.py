@@ -22,7 +22,6 @@ from tbcore.plugins.loading import close_all, find, load, mount_all
 from tbcore.plugins.sources import Source, in_folder, installed_plugins
 from tbcore.plugins.types import MountedPlugin, Plugins, attempt
 from tbcore.server.app import App
-from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +39,8 @@ class Reloader:
     succeed once a missing file is created.
     """
 
-    def __init__(self, config: Config, multiplexer: Multiplexer) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._multiplexer = multiplexer
         self._installed = installed_plugins()
         self._stamps = self._scan()
         self._plugins: Plugins = []
@@ -112,7 +110,7 @@ class Reloader:
             if plugin.info is None:
                 # A plugin that fails keeps the title and the position of its tab.
                 plugin.info = infos.get(plugin.name)
-        mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
+        mounted = mount_all(self._plugins, app.multiplexer, config, keep=app.mounted)
         app.replace(mounted, [plugin for plugin in self._plugins if plugin.disabled_by])
         close_all(plugin for plugin in before if plugin not in self._plugins)
         self._log_reloaded(names_to_import | names_to_refresh, mounted)

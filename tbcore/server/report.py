@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from tbcore.plugins.stats import CURRENT_PLUGIN, PluginStats
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.store.status import LoadStatus
 from tbcore.text import plural, size
 
@@ -77,13 +77,13 @@ class Reporter:
 
     def __init__(
         self,
-        multiplexer: Multiplexer,
+        board: Board,
         logdir: str,
         plugins_line: str,
         out: TextIO | None = sys.stdout,
     ) -> None:
         """`plugins_line` is what `plugins_summary` returned."""
-        self._multiplexer = multiplexer
+        self._board = board
         self._logdir = logdir
         self._plugins_line = plugins_line
         self._out = out
@@ -124,20 +124,20 @@ class Reporter:
         """Reports the first scan and the first pass. Runs in its own thread."""
         started = time.monotonic()
         while True:
-            status = self._multiplexer._status
+            status = self._board.status
             if status.passes or status.num_directories or status.missing:
                 break
             if self._ended.wait(0.02):
                 return
         self.print_line(f"{scan_summary(status, self._logdir)}; {self._plugins_line}")
-        while not self._multiplexer._status.passes:
-            self._show_progress(self._multiplexer._status)
+        while not self._board.status.passes:
+            self._show_progress(self._board.status)
             if self._ended.wait(PROGRESS_INTERVAL_SECONDS):
                 return
         self.clear()
         seconds = time.monotonic() - started
         if seconds > MIN_SECONDS_TO_REPORT:
-            self.print_line(f"read {size(self._multiplexer._status.bytes_read)} in {seconds:.0f} s")
+            self.print_line(f"read {size(self._board.status.bytes_read)} in {seconds:.0f} s")
 
     def _show_progress(self, status: LoadStatus) -> None:
         if not self._is_on_terminal or not status.bytes_total:

@@ -33,8 +33,8 @@ from tbcore.server.report import (
     plugins_summary,
     set_up_logging,
 )
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.notes import open_notes
 
 if TYPE_CHECKING:
@@ -125,15 +125,15 @@ def serve(config: Config, options: ServeOptions) -> int:
             raise OptionError("--read_token needs a token beside it; set TBCORE_TOKEN to one")
         if config.read_token and config.read_token == config.token:
             raise OptionError("--read_token is the token itself; set TBCORE_READ_TOKEN to another")
-        multiplexer = Multiplexer()
-        loader = _started_loader(config, options, multiplexer)
+        board = Board()
+        loader = _started_loader(config, options, board)
         try:
-            return _run_server(config, options, listening, log, multiplexer, loader, leftovers)
+            return _run_server(config, options, listening, log, board, loader, leftovers)
         finally:
             loader.stop()
 
 
-def _started_loader(config: Config, options: ServeOptions, multiplexer: Multiplexer) -> Loader:
+def _started_loader(config: Config, options: ServeOptions, board: Board) -> Loader:
     """The loader, which has begun to read. Raises TbcoreError if the index cannot be opened."""
     specs = [spec._replace(path=absolute(spec.path)) for spec in options.specs]
     index = None
@@ -143,7 +143,7 @@ def _started_loader(config: Config, options: ServeOptions, multiplexer: Multiple
         with guarded(INDEX, "index"):
             index = extension.open(options.index, is_server=True, logdirs=logdirs)
     loader = Loader(
-        multiplexer,
+        board,
         specs,
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
@@ -195,7 +195,7 @@ def _run_server(
     options: ServeOptions,
     listening: Listening,
     log: LogHandler,
-    multiplexer: Multiplexer,
+    board: Board,
     loader: Loader,
     leftovers: list[Callable[[], object]],
 ) -> int:
@@ -220,24 +220,24 @@ def _run_server(
     try:
         if config.notes == "off":
             raise OptionError("notes are off on this server (--notes off)")
-        notes = multiplexer._notes = open_notes(options.specs)
+        notes = board.notes = open_notes(options.specs)
         config = replace(config, write_token=notes.new_write_token(config))
     except (TbcoreError, OSError) as error:
-        multiplexer._notes_fault = str(error)
+        board.notes_fault = str(error)
         level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
         logger.log(level, "there are no notes: %s", error)
     token_file = _write_token_file(config, options, listening)
     if token_file is not None:
         leftovers.append(partial(os.unlink, token_file))
     # Created before plugins are imported, so that it sees every later change of their files.
-    reloader = Reloader(config, multiplexer) if config.dev else None
+    reloader = Reloader(config) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
     plugins = plugins_of(config)
-    app = create_app(config, multiplexer=multiplexer, plugins=plugins)
+    app = create_app(config, board=board, plugins=plugins)
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
-    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary, _out(config))
+    log.reporter = reporter = Reporter(board, config.logdir, summary, _out(config))
 
     def has_started() -> None:
         url = _print_banner(
@@ -263,7 +263,7 @@ def _run_server(
     loader.watch()
     if options.exit_when_idle is not None:
         threading.Thread(
-            target=_exit_when_idle, args=[server, multiplexer, options.exit_when_idle], daemon=True
+            target=_exit_when_idle, args=[server, board, options.exit_when_idle], daemon=True
         ).start()
     server.run(sockets=listening.sockets)
     if reloader is not None:
@@ -274,10 +274,10 @@ def _run_server(
     return 128 + server.exit_signal if server.exit_signal and config.program == "tbcore" else 0
 
 
-def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
+def _exit_when_idle(server: HttpServer, board: Board, seconds: float) -> None:
     """Ends the server after so many seconds without a request for data. Runs in its own thread."""
     began_at = time.monotonic()
-    while (left := seconds - min(multiplexer._idle_seconds, time.monotonic() - began_at)) > 0:
+    while (left := seconds - min(board.idle_seconds, time.monotonic() - began_at)) > 0:
         time.sleep(left)
     logger.info("nobody has asked for data for %g s (--exit_when_idle); the server ends", seconds)
     server.end()

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tbcore.http import optional
 from tbcore.http.json import to_json
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ RETRY_MILLISECONDS = 2000
 class Updates:
     """Sends the status of one server to its open streams, which may be on several event loops."""
 
-    def __init__(self, multiplexer: Multiplexer, tuning: Tuning) -> None:
-        self._multiplexer = multiplexer
+    def __init__(self, board: Board, tuning: Tuning) -> None:
+        self._board = board
         self._tuning = tuning
         self._instance = secrets.token_hex(8)
         """Identifies this server process, so that pages do not compare the generations of different
@@ -36,20 +36,20 @@ class Updates:
         self._is_closed = False
         self._num_reloads = 0
         """Number of calls of `plugins_changed`. Pages request the plugins again when it changes."""
-        multiplexer._subscribe(self.wake)
+        board.subscribe(self.wake)
 
     def status(self) -> dict[str, Any]:
         """The progress of loading, and the generations of the data, as data for JSON."""
-        notes = self._multiplexer._notes
+        # Read before the rest of the status, which is then at least as new.
+        state, notes = self._board.state, self._board.notes
         return {
             "instance": self._instance,
-            # Read before the rest of the status, which is then at least as new.
-            "generation": self._multiplexer.generation,
-            "runs_generation": self._multiplexer.runs_generation,
+            "generation": state.generation,
+            "runs_generation": state.listings.generation,
             "num_reloads": self._num_reloads,
             **({"notes_generation": notes.generation} if notes else {}),
-            **{f"{name}.notice": data for name, data in dict(self._multiplexer._notices).items()},
-            **vars(status := self._multiplexer._status),
+            **{f"{name}.notice": data for name, data in dict(self._board.notices).items()},
+            **vars(status := self._board.status),
             "other_files": [files._asdict() for files in status.other_files],
             "past_problems": [problem._asdict() for problem in status.past_problems],
         }
@@ -61,13 +61,13 @@ class Updates:
         loader looks for new data at once. `visible=true` is for pages that have no stream.
         """
         if optional(request, "scan") == "true":
-            self._multiplexer._scan_soon()
+            self._board.scan_soon()
         if optional(request, "visible") == "true":
-            self._multiplexer._note_request()
+            self._board.note_request()
         status = self.status()
-        status["scanned_at"] = self._multiplexer._scanned_at
+        status["scanned_at"] = self._board.scanned_at
         if optional(request, "runs") == "true":
-            status["runs"] = self._multiplexer.run_generations()
+            status["runs"] = dict(self._board.state.run_generations)
         return status
 
     def stream(self, method: str) -> Response:
@@ -80,8 +80,8 @@ class Updates:
         """Yields server-sent events until the client disconnects or `close` is called."""
         stream = _Stream()
         self._streams.add(stream)
-        self._multiplexer._num_viewers = len(self._streams)
-        self._multiplexer._scan_soon()
+        self._board.num_viewers = len(self._streams)
+        self._board.scan_soon()
         try:
             retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
@@ -96,8 +96,8 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._streams.discard(stream)
-            self._multiplexer._last_request_at = time.monotonic()
-            self._multiplexer._num_viewers = len(self._streams)
+            self._board.last_request_at = time.monotonic()
+            self._board.num_viewers = len(self._streams)
 
     def plugins_changed(self) -> None:
         """Makes open pages request the list of plugins again. May be called in any thread."""

@@ -25,8 +25,8 @@ from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.storage import Pacing
 from tbcore.eventfiles.tail import FileReplacedError
+from tbcore.store.board import Board
 from tbcore.store.helper_process import HelperProcess
-from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.stored_runs import RunIndex, StoredRuns
@@ -50,14 +50,14 @@ changes in a large logdir would keep a processor busy."""
 
 
 class Loader:
-    """Keeps a multiplexer up to date with the event files below some directories.
+    """Keeps a board up to date with the event files below some directories.
 
     Call either `load_once` or `start`, never both at the same time.
     """
 
     def __init__(
         self,
-        multiplexer: Multiplexer,
+        board: Board,
         specs: Sequence[LogdirSpec],
         *,
         reload_interval: float | None = None,
@@ -83,17 +83,17 @@ class Loader:
         on_listed = self._wake.set if reload_interval != 0 and len(specs) > 1 else None
         pacing = Pacing(
             reload_interval,
-            is_viewed=lambda: multiplexer._num_viewers > 0,
-            is_idle=lambda: multiplexer._is_idle,
+            is_viewed=lambda: board.num_viewers > 0,
+            is_idle=lambda: board.is_idle,
             on_listed=on_listed,
-            patterns=lambda: multiplexer._file_patterns,
+            patterns=lambda: board.file_patterns,
         )
         self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
         self._pause = self._reload_interval
         """Pause after the last pass, in seconds."""
-        self._multiplexer = multiplexer
-        multiplexer._scan_soon = self.scan_soon
+        self._board = board
+        board.scan_soon = self.scan_soon
         self._tuning = tuning or default_tuning()
         self._decoder = Decoder(tuning=self._tuning)
         self._small_files = SmallFileReader(tuning=self._tuning)
@@ -107,9 +107,9 @@ class Loader:
         self._runs: dict[str, TrackedRun] = {}
         self._stored: StoredRuns | None = None
         if index is not None:
-            self._stored = StoredRuns(index, multiplexer, is_paced=reload_interval is None)
+            self._stored = StoredRuns(index, board, is_paced=reload_interval is None)
         self._queue = WorkQueue()
-        self._publisher = Publisher(multiplexer, specs)
+        self._publisher = Publisher(board, specs)
         self._stopping = threading.Event()
         self._started = threading.Event()
         """Set after the first scan, when the helper has its first batches."""
@@ -228,7 +228,7 @@ class Loader:
             pass_began_at = time.monotonic()
             if self._watch_requested and self._publisher.passes:
                 self._start_watching()
-            patterns = self._multiplexer._file_patterns
+            patterns = self._board.file_patterns
             try:
                 self.load_once()
             except Exception as error:
@@ -239,12 +239,12 @@ class Loader:
                 # One pass only, except for files that plugins claim, which may be imported later.
                 while not self._publisher.publish_early and not self._stopping.wait(0.1):
                     pass
-                if patterns == self._multiplexer._file_patterns:
+                if patterns == self._board.file_patterns:
                     return
                 continue
             before, seen = (
                 seen,
-                (self._multiplexer.generation, self._multiplexer._status.bytes_total),
+                (self._board.state.generation, self._board.status.bytes_total),
             )
             pass_seconds = time.monotonic() - pass_began_at
             min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
@@ -259,9 +259,9 @@ class Loader:
         """Seconds until the next pass; `is_quiet` if the last one found nothing new."""
         base = self._reload_interval
         # Set before checking for requests, so that any request from now on wakes this thread.
-        self._multiplexer._is_idle = True
-        if not is_quiet or self._multiplexer._idle_seconds < self._tuning.idle_seconds:
-            self._multiplexer._is_idle = False
+        self._board.is_idle = True
+        if not is_quiet or self._board.idle_seconds < self._tuning.idle_seconds:
+            self._board.is_idle = False
             self._pause = base
             return base
         self._pause = max(base, min(2 * self._pause, self._max_pause()))
@@ -310,7 +310,7 @@ class Loader:
             stored.index.found = scan.runs
         self._publisher.paced = self._logdir.paced
         age = time.monotonic() - min([began_at, *(root.listed_at for root in self._logdir.paced)])
-        self._multiplexer._scanned_at = time.time() - age if age < math.inf else None
+        self._board.scanned_at = time.time() - age if age < math.inf else None
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.

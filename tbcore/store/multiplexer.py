@@ -1,17 +1,15 @@
 """Multiplexer: all runs, and the interface through which plugins read their data.
 
-Each method reads the attribute `_state` once, whose value is immutable, and so needs no lock. A
-commit sets the attribute to a new state.
+Each method reads the state of the board once, which is immutable, and so needs no lock.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,9 +17,9 @@ import numpy as np
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import Claim, Claims, matches
+from tbcore.kinds import Claims, matches
+from tbcore.store.board import Board
 from tbcore.store.items import Item, decode_items, items_at
-from tbcore.store.notes import Notes
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     ItemSeries,
@@ -33,8 +31,7 @@ from tbcore.store.series import (
     sample_together,
 )
 from tbcore.store.side_files import SideFile
-from tbcore.store.state import KindSummary, RunDetails, SideFiles, State, is_live
-from tbcore.store.status import LoadStatus
+from tbcore.store.state import KindSummary, State, is_live
 from tbcore.store.view import RunView
 from tbcore.text import quoted
 
@@ -65,44 +62,24 @@ class Multiplexer:
     """
 
     def __init__(
-        self, runs: Mapping[str, RunView] = _NONE, modified: Mapping[str, float] = _NONE
+        self,
+        runs: Mapping[str, RunView] = _NONE,
+        modified: Mapping[str, float] = _NONE,
+        *,
+        board: Board | None = None,
     ) -> None:
-        """A multiplexer of these runs, in this order, for programs without a loader.
+        """All runs of a board; or these runs, in this order, for programs without a loader.
 
         `modified` has the time of the last write to the files of each run, in seconds since the
-        epoch. Members whose names begin with `_` are for the core: for the loader and the server.
+        epoch. Members whose names begin with `_` are for the core.
         """
-        self._state = State()
-        """All runs as they were at the last commit."""
-        self._status = LoadStatus()
-        """The loader's progress."""
-        self._subscribers: dict[object, Callable[[], None]] = {}
-        self._notes: Notes | None = None
-        """The notes on the runs; None if there are none. Set by the server."""
-        self._notes_fault: str | None = None
-        """Why a server has none."""
-        self._num_viewers = 0
-        """Number of streams of updates to visible pages. Set by the server."""
-        self._last_request_at = -math.inf
-        """When data was last requested, in seconds of the monotonic clock."""
-        self._scanned_at: float | None = None
-        """When the loader last had scanned the disks and listed all remote directories, in seconds
-        since the epoch; None before the first time. Set by the loader."""
-        self._is_idle = False
-        """Whether the loader's pauses are longer, as no data is requested. Set by the loader."""
-        self._scan_soon: Callable[[], None] = lambda: None
-        """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
-        self._requested_at: dict[str, float] = {}
-        """When a series of a run was last requested, in seconds of the monotonic clock."""
-        self._file_patterns: frozenset[str] = frozenset()
-        """The patterns of files that plugins claim."""
-        self._notices: dict[str, str] = {}
-        """Maps names of plugins to the last text of `notify`."""
+        self._board = board or Board()
         self._hparams: InheritedHParams | None = None
         self._hparams_lock = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
-        self._commit(runs, (), modified)
+        if board is None:
+            self._board.commit(runs, (), modified)
 
     # -- for plugins ---------------------------------------------------------------------------
 
@@ -150,7 +127,7 @@ class Multiplexer:
         """
         state = self._state
         _, found = state.find(run, tag, claims)
-        self._requested_at[run] = time.monotonic()
+        self._board.requested_at[run] = time.monotonic()
         series = [each for each in found if each.kind.is_scalar]
         if not series and claims is None:
             raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
@@ -255,7 +232,7 @@ class Multiplexer:
         ValueError for a pattern that no plugin claims.
         """
         self._state.run(run)
-        if pattern not in self._file_patterns:
+        if pattern not in self._board.file_patterns:
             raise ValueError(f"no plugin claims the files {pattern!r}; add a Claim(files=...)")
         files = self._state.side_files.get(run, {}).get(pattern, ())
         return [SideFile(file, pattern) for file in files]
@@ -277,7 +254,8 @@ class Multiplexer:
         """
         metadata = self.metadata(run, tag)
         name = "" if metadata.display_name == tag else metadata.display_name
-        text = metadata.summary_description or (self._notes.description(tag) if self._notes else "")
+        notes = self._board.notes
+        text = metadata.summary_description or (notes.description(tag) if notes else "")
         return {"display_name": name, "description": text} if name or text else {}
 
     def hyperparameters(self, runs: Iterable[str] | None = None) -> dict[str, RunHParams]:
@@ -312,10 +290,15 @@ class Multiplexer:
         """
         if len(text) > MAX_NOTICE_CHARACTERS:
             raise ValueError(f"the text of notify has {len(text)} characters, at most 4000")
-        self._notices[plugin] = text
-        self._notify()
+        self._board.notices[plugin] = text
+        self._board.notify()
 
-    # -- for the server and the loader ---------------------------------------------------------
+    # -- for the core --------------------------------------------------------------------------
+
+    @property
+    def _state(self) -> State:
+        """All runs as they were at the last commit. Each method reads it once."""
+        return self._board.state
 
     def _kinds(self) -> list[KindSummary]:
         """All kinds that occur, in order of first appearance."""
@@ -331,85 +314,8 @@ class Multiplexer:
             self._hparams = (self._hparams or InheritedHParams(-1)).updated(state)
             return state, self._hparams
 
-    def _run_details(self) -> list[RunDetails]:
-        """The details of each run for a list of runs, in the order of `runs`.
-
-        `modified` can change without a new generation, when a file was written to but has no new
-        event.
-        """
-        return list(self._state.details.values())
-
-    def _subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Calls `callback` after each commit and each change of status.
-
-        Returns a function that ends the subscription. The callback runs on the loader's thread, so
-        it should be fast.
-        """
-        key = object()
-        self._subscribers[key] = callback
-
-        def unsubscribe() -> None:
-            self._subscribers.pop(key, None)
-
-        return unsubscribe
-
-    @property
-    def _idle_seconds(self) -> float:
-        """Time since data was last requested; 0 while a page is visible."""
-        return 0.0 if self._num_viewers else time.monotonic() - self._last_request_at
-
-    def _note_request(self) -> None:
-        """Records that data was requested. Makes an idle loader look for new data at once."""
-        self._last_request_at = time.monotonic()
-        if self._is_idle:
-            self._is_idle = False
-            self._scan_soon()
-
-    def _claim_files(self, claims: Iterable[Claim]) -> None:
-        """Sets the claims of files. If they are others than before, the loader looks for them."""
-        patterns = frozenset(claim.files for claim in claims if claim.files is not None)
-        if patterns != self._file_patterns:
-            self._file_patterns = patterns
-            self._scan_soon()
-
-    def _commit(
-        self,
-        changed: Mapping[str, RunView],
-        removed: Collection[str] = (),
-        modified: Mapping[str, float] | None = None,
-        side_files: SideFiles | None = None,
-    ) -> None:
-        """Replaces the views of changed runs, and drops removed runs. For one thread only.
-
-        New runs are appended in the order given. A run that is both removed and changed counts as
-        new. `modified` maps names of runs to the time of the last write to the run's files, if that
-        time changed. A commit that only changes such times does not begin a new generation.
-        `side_files` replaces those of all runs.
-        """
-        old = self._state
-        if side_files is None:
-            side_files = old.side_files
-        self._state = old.committed(changed, removed, modified or {}, side_files)
-        if self._state.generation != old.generation:
-            self._notify()
-
-    def _set_status(self, status: LoadStatus) -> None:
-        """Replaces the status."""
-        if status != self._status:
-            self._status = status
-            self._notify()
-
-    def _notify(self) -> None:
-        """Calls all subscribers."""
-        for callback in list(self._subscribers.values()):
-            try:
-                callback()
-            except Exception:
-                # For example, its event loop was closed. The other subscribers are still called.
-                logger.debug("a subscriber failed", exc_info=True)
-
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
         """Like `State.find`, but without series of scalars."""
         view, series = self._state.find(run, tag, claims)
-        self._requested_at[run] = time.monotonic()
+        self._board.requested_at[run] = time.monotonic()
         return view, [each for each in series if not each.kind.is_scalar]

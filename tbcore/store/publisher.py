@@ -1,4 +1,4 @@
-"""Publisher: publishes the data that the loader has read to the multiplexer, and logs problems."""
+"""Publisher: publishes the data that the loader has read to the board, and logs problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, Scan
 from tbcore.eventfiles.other_files import summed
 from tbcore.eventfiles.storage import Root
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.store.status import MAX_PROBLEMS, LoadStatus, Problems, log_lines
 from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 class Publisher:
     """Publishes views of runs and the loader's status, and logs problems."""
 
-    def __init__(self, multiplexer: Multiplexer, specs: Sequence[LogdirSpec]) -> None:
+    def __init__(self, board: Board, specs: Sequence[LogdirSpec]) -> None:
         self.publish_early = True
         """Whether to publish while there is more to read."""
         self.has_published = threading.Event()
@@ -38,7 +38,7 @@ class Publisher:
         self._num_stored_files = self._num_stored_bytes = 0
         self.paced: Collection[Root] = ()
         """The directories that cost requests to list."""
-        self._multiplexer = multiplexer
+        self._board = board
         self._logdirs = tuple(absolute(spec.path) for spec in specs)
         self._scan = Scan()
         """The last scan."""
@@ -58,7 +58,7 @@ class Publisher:
     def publish(
         self, runs: Collection[TrackedRun], *, loading: bool, ends_pass: bool = False
     ) -> None:
-        """Commits the changed and removed runs, and the status, to the multiplexer.
+        """Commits the changed and removed runs, and the status, to the board.
 
         New runs are listed in the order of their first events. Runs that are still waiting for
         their first time slice are listed as well, without data.
@@ -88,7 +88,7 @@ class Publisher:
             log_lines(logging.WARNING, [p for p in self._stored_problems if p not in known])
         # Only new runs are sorted: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
-        self._multiplexer._commit(
+        self._board.commit(
             new | {run.name: views[run] for run in in_order},
             removed,
             {name: run.modified for name, run in new.items()}
@@ -103,7 +103,7 @@ class Publisher:
         self.has_published.set()
 
     def publish_status(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
-        """Sets the multiplexer's status."""
+        """Sets the board's status."""
         missing = [f"log directory does not exist: {path}" for path in self._scan.missing]
         self._problems.update([*missing, *self._lines(runs)], is_complete=not loading)
         problems = {p: at for p, at in self._problems.since.items() if p not in missing}
@@ -113,7 +113,7 @@ class Publisher:
         num_requests: dict[str, int] = {}
         for root in self.paced:
             num_requests |= root.num_requests
-        self._multiplexer._set_status(
+        self._board.set_status(
             LoadStatus(
                 loading=loading,
                 passes=self.passes,

@@ -17,7 +17,7 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.logdir import LogdirSpec, Scan
 from tbcore.eventfiles.storage import EventFile
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun
 
@@ -86,13 +86,13 @@ class IndexExtension(Protocol):
 class StoredRuns:
     """The runs of an index, for the loader's thread only."""
 
-    def __init__(self, index: RunIndex, multiplexer: Multiplexer, *, is_paced: bool) -> None:
+    def __init__(self, index: RunIndex, board: Board, *, is_paced: bool) -> None:
         """With `is_paced`, an index that costs requests is refreshed at most every 30 s."""
         costs = storage_of(index.path).requests_cost
         self._min_pause = _PAUSE_SECONDS if is_paced and costs else 0.0
         self._refreshed_at = -math.inf
         self.index = index
-        self._multiplexer = multiplexer
+        self._board = board
         self._seen: Mapping[str, StoredRun] | None = None
         """The runs of the index at the last refresh."""
         self._begun_at: dict[str, StoredRun] = {}
@@ -175,6 +175,6 @@ class StoredRuns:
     def _viewed(self) -> set[str]:
         """The names of the runs whose data was requested in the last minute."""
         since = time.monotonic() - _VIEWED_SECONDS
-        requested_at = self._multiplexer._requested_at.copy()  # other threads add to it
+        requested_at = self._board.requested_at.copy()  # other threads add to it
         last = sorted(requested_at.items(), key=lambda item: item[1])
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}

@@ -13,6 +13,7 @@ import tbcore_scalars
 from tbcore import Claim, DecodeError, NotFoundError, values
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, TbcoreClient, summaries
@@ -137,8 +138,9 @@ def all_tags(content: Content) -> list[str]:
 
 
 def load(logdir: Path) -> Multiplexer:
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
     return multiplexer
 
 
@@ -163,8 +165,9 @@ def test_a_file_that_grows_byte_by_byte_shows_exactly_its_whole_records(
     ends = [end for _, end in records_of(every_kind)]
     payloads = payloads_of(every_kind)
     tags = all_tags(content_of(payloads))
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tbcore_logdir))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tbcore_logdir))])
     (tbcore_logdir / "run").mkdir()
     num_whole = 0
     with (tbcore_logdir / "run" / "a.tfevents").open("ab", buffering=0) as file:
@@ -298,8 +301,9 @@ def test_a_damaged_last_record_is_tried_again(tbcore_logdir: Path) -> None:
         writer.add_scalar("a", 1.0, 1)
         writer.add_scalar("a", 2.0, 2)
     data = path.read_bytes()
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tbcore_logdir))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tbcore_logdir))])
     path.write_bytes(data[:-6] + b"\x55" + data[-5:])
     loader.load_once()
     assert multiplexer.scalars("run", "a").step.tolist() == [1]

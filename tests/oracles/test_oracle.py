@@ -9,6 +9,7 @@ from tensorboard_reader import read_with_tensorboard
 
 from tbcore import Claim
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -17,8 +18,9 @@ CLAIMS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
 
 def test_every_scalar_of_the_real_logs_equals_what_tensorboard_reads(real_logs: Path) -> None:
     """All runs, tags, counts, steps, wall times and values are equal."""
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(real_logs))]).load_once()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    Loader(board, [LogdirSpec(None, str(real_logs))]).load_once()
     found = multiplexer.tags(CLAIMS)
     directories = sorted({path.parent for path in real_logs.rglob("*tfevents*") if path.is_file()})
     assert sorted(found) == sorted(str(path.relative_to(real_logs)) for path in directories)

@@ -334,7 +334,7 @@ def test_the_files_named_in_the_architecture_exist() -> None:
     """Files are named with their folder; others in the same cell are in the same folder."""
     for line in read(REPOSITORY / "ARCHITECTURE.md").splitlines():
         folder = REPOSITORY
-        for path in re.findall(r"`([\w/]+(?:\.(?:py|js|mjs|json|md)|/))`", line):
+        for path in re.findall(r"`([\w/-]+(?:\.(?:py|js|mjs|json|md)|/))`", line):
             target = REPOSITORY / path if "/" in path else folder / path
             assert target.exists(), path
             folder = target.parent

@@ -17,6 +17,7 @@ from same_answers import update
 import tbcore
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import summaries, write_run
@@ -87,7 +88,8 @@ def of_python(path: Path) -> Found:
 
 def of_server(path: Path) -> Found:
     """Asks what a server asks, twice, since a request may be what finds the damage."""
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     rows = None
     is_index = (path / "runs" / "_delta_log").is_dir()
     try:
@@ -95,13 +97,13 @@ def of_server(path: Path) -> Found:
     except TbcoreError as error:
         return Found(None, str(error), 3)
     specs = [] if is_index else [LogdirSpec(None, str(path))]
-    loader = Loader(multiplexer, specs, index=index)
+    loader = Loader(board, specs, index=index)
     loader.load_once()
     try:
         rows = _points(multiplexer, multiplexer.runs(), multiplexer.scalars)
     except TbcoreError:
         loader.load_once()
-    problems = multiplexer._status.problems
+    problems = board.status.problems
     return Found(rows, "\n".join(problems), 3 if problems else 0)
 
 

@@ -18,7 +18,7 @@ from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.types import Plugins
 from tbcore.server.app import create_app
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 
 __all__ = [
     "distributions",
@@ -62,13 +62,13 @@ def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 
     A list of plugins is used as it is: its plugins have been loaded by the test. By default, the
-    multiplexer is empty. Other keyword arguments are fields of Config.
+    board is empty. Other keyword arguments are fields of Config.
     """
 
     def make(
         plugins: dict[str, object] | Plugins | None = None,
         *,
-        multiplexer: Multiplexer | None = None,
+        board: Board | None = None,
         dev: bool = False,
         logdir: str = "logs",
         **config: Any,
@@ -80,7 +80,7 @@ def make_client() -> Callable[..., TestClient]:
             )
         app = create_app(
             settings,
-            multiplexer=multiplexer or Multiplexer(),
+            board=board or Board(),
             plugins=plugins,
         )
         return TestClient(

@@ -36,6 +36,7 @@ from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import app as app_module
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.static import StaticFiles
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries, write_run
@@ -65,13 +66,13 @@ PAGE_POLICY = (
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Callable[[], Multiplexer]:
-    """`load()`: a multiplexer with the data below `tmp_path / "logs"`."""
+def load(tmp_path: Path) -> Callable[[], Board]:
+    """`load()`: a board with the data below `tmp_path / "logs"`."""
 
-    def load() -> Multiplexer:
-        multiplexer = Multiplexer()
-        Loader(multiplexer, [LogdirSpec(None, str(tmp_path / "logs"))]).load_once()
-        return multiplexer
+    def load() -> Board:
+        board = Board()
+        Loader(board, [LogdirSpec(None, str(tmp_path / "logs"))]).load_once()
+        return board
 
     return load
 
@@ -103,7 +104,7 @@ def test_runs_are_a_list_in_the_order_of_the_store(
     write_run(tmp_path / "logs", "b", scalars={"x": [1.0]}, wall_time=5.0)
     write_run(tmp_path / "logs", "a", scalars={"x": [1.0]}, wall_time=9.0)
 
-    assert make_client(multiplexer=load()).get("data/runs").json() == ["b", "a"]
+    assert make_client(board=load()).get("data/runs").json() == ["b", "a"]
 
 
 def test_run_details_are_columns_in_the_order_of_the_runs(
@@ -115,7 +116,7 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
     write_run(tmp_path / "logs", "a", scalars=bad | {"y": [2.0]}, wall_time=9.00049)
 
     before = time.time()
-    details = make_client(multiplexer=load()).get("data/run_details").json()
+    details = make_client(board=load()).get("data/run_details").json()
 
     assert before - 1 <= details.pop("now") <= time.time() + 1
     assert all(before - 60 <= modified for modified in details.pop("modified_times"))
@@ -155,7 +156,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
             "numbers": make_plugin(info=info | {"module": "static/app/main.js"}),
             "bad": SimpleNamespace(),
         },
-        multiplexer=load(),
+        board=load(),
         window_title="Title",
     )
 
@@ -203,14 +204,14 @@ def test_frontends_distinguish_a_failed_hook_from_no_data(
     make_client: Make, make_plugin: Make, tmp_path: Path
 ) -> None:
     """The error of `is_active` is one line, and disappears when the hook succeeds."""
-    multiplexer = Multiplexer()
+    board = Board()
 
     def is_active(multiplexer: Multiplexer) -> bool:
         if multiplexer.runs():
             return False
         raise KeyError("no runs")
 
-    client = make_client({"made": make_plugin(is_active=is_active)}, multiplexer=multiplexer)
+    client = make_client({"made": make_plugin(is_active=is_active)}, board=board)
 
     def entry() -> tuple[bool, str | None]:
         [made] = client.get("data/frontends").json()["plugins"]
@@ -218,7 +219,7 @@ def test_frontends_distinguish_a_failed_hook_from_no_data(
 
     assert entry() == (False, "KeyError: 'no runs'")
     write_run(tmp_path, "train")
-    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
+    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
     assert entry() == (False, None)
 
 
@@ -277,7 +278,7 @@ def test_an_installed_plugin_is_not_recommended_for_installation(
     unlisted = LoadedPlugin("off", distribution, disabled_by="not listed in TBCORE_PLUGINS")
 
     for plugins, without in (([plugin], ()), ([left_out], ("off",)), ([unlisted], ())):
-        client = make_client(plugins, multiplexer=load(), without_plugins=without)
+        client = make_client(plugins, board=load(), without_plugins=without)
         [entry] = client.get("data/frontends").json()["unshown"]
         assert (entry["kind"], entry["example_tag"]) == ("scalars", "two")
         assert entry["install"] == install
@@ -290,7 +291,7 @@ def test_the_claims_of_a_failed_plugin_show_nothing(
     write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
     plugin = make_plugin(info={"claims": [Claim()]}, routes=lambda: 1 / 0)
 
-    frontends = make_client({"bad": plugin}, multiplexer=load()).get("data/frontends").json()
+    frontends = make_client({"bad": plugin}, board=load()).get("data/frontends").json()
 
     assert [entry["field"] for entry in frontends["unshown"]] == ["simple_value"]
 
@@ -487,18 +488,21 @@ def test_a_fault_of_the_core_is_a_500_in_one_line(
 ) -> None:
     """A fault of the core is a 500 and is logged. With `dev` it is raised as well."""
 
-    class Broken(Multiplexer):
+    class Broken:
+        @property
         def runs(self) -> list[str]:
             raise OSError("secret")
 
-    response = make_client(multiplexer=Broken()).get("data/runs")
+    broken = Board()
+    broken.state = Broken()  # type: ignore[assignment]
+    response = make_client(board=broken).get("data/runs")
 
     assert response.status_code == 500
     assert response.text == "tbcore failed to respond; the log has the details"
     assert response.headers["x-content-type-options"] == "nosniff"
     assert "OSError: secret" in caplog.text
     with pytest.raises(OSError, match="secret"):
-        make_client(multiplexer=Broken(), dev=True).get("data/runs")
+        make_client(board=broken, dev=True).get("data/runs")
 
 
 # Static files ------------------------------------------------------------------------------------
@@ -824,9 +828,9 @@ def test_run_details_are_not_made_for_a_client_that_has_gone(
 ) -> None:
     """Clients may go while their requests wait for a thread."""
     write_run(tmp_path, "a", scalars={"x": [1]})
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
-    app = make_client(multiplexer=multiplexer).app
+    board = Board()
+    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
+    app = make_client(board=board).app
     headers = [(b"host", b"localhost")]
     scope = {"type": "http", "method": "GET", "path": "/data/run_details", "headers": headers,
              "query_string": b"", "http_version": "1.1", "scheme": "http"}  # fmt: skip

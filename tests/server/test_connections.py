@@ -38,7 +38,7 @@ from tbcore.server import compress
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.server.protocol import TimeoutProtocol
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 
 # Raw requests ------------------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
         listener = socket.create_server(("127.0.0.1", 0))
         plugins = load_plugins(only=(), extra={"made": make_plugin(routes=lambda: routes)})
         config = Config(logdir="", tuning=patient_tuning(**tuning))
-        app = create_app(config, multiplexer=Multiplexer(), plugins=plugins)
+        app = create_app(config, board=Board(), plugins=plugins)
         started = threading.Event()
         server = HttpServer(app, started.set)
         made: Any = server.config.http_protocol_class

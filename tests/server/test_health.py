@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.loading import load_plugins
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
 Make = Callable[..., Any]
@@ -63,23 +63,21 @@ def parsed(text: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def multiplexer() -> Multiplexer:
-    return Multiplexer()
+def board() -> Board:
+    return Board()
 
 
 @pytest.fixture
-def loader(multiplexer: Multiplexer, tmp_path: Path) -> Loader:
+def loader(board: Board, tmp_path: Path) -> Loader:
     """A loader of two runs, which has read nothing yet."""
     write_run(tmp_path, "hidden/train", scalars={"loss": [1.0, 0.5], "b": [1.0]})
     write_run(tmp_path, "hidden/eval", scalars={"loss": [1.0]})
-    return Loader(multiplexer, [LogdirSpec(None, str(tmp_path))], reload_interval=0)
+    return Loader(board, [LogdirSpec(None, str(tmp_path))], reload_interval=0)
 
 
-def test_probes_tell_nothing_about_runs(
-    loader: Loader, multiplexer: Multiplexer, make_client: Make
-) -> None:
+def test_probes_tell_nothing_about_runs(loader: Loader, board: Board, make_client: Make) -> None:
     """`readyz` is 503 with the progress in bytes until all logs have been read once."""
-    client = make_client(multiplexer=multiplexer, token="secret")
+    client = make_client(board=board, token="secret")
     assert (client.get("healthz").status_code, client.get("healthz").text) == (200, "ok\n")
     early = client.get("readyz")
     assert (early.status_code, early.headers["retry-after"]) == (503, "5")
@@ -91,9 +89,9 @@ def test_probes_tell_nothing_about_runs(
     assert client.post("readyz").status_code == 405
 
 
-def test_figures_of_the_logs(loader: Loader, multiplexer: Multiplexer, make_client: Make) -> None:
+def test_figures_of_the_logs(loader: Loader, board: Board, make_client: Make) -> None:
     """They need the token, and have no names of runs."""
-    client = make_client(multiplexer=multiplexer, token="secret")
+    client = make_client(board=board, token="secret")
     loader.load_once()
     assert client.get("metrics").status_code == 401
 

@@ -20,7 +20,7 @@ from tbcore.engine import Server, load_plugins
 from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.local_disk import LocalDisk, LocalRoot
 from tbcore.eventfiles.storage import Pacing
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore_testing import write_run
 
 
@@ -116,7 +116,7 @@ def test_an_address_is_checked_and_no_password_is_shown(mount: Callable[..., Non
 
     assert scanned == ["ftp://me@host/x"]
     assert server.config.logdir == "FTP://me@host/x/"
-    server = Server("ftp://me:secret@host/x", multiplexer=Multiplexer())
+    server = Server("ftp://me:secret@host/x", board=Board())
     assert server.config.logdir == "ftp://me@host/x"
 
 

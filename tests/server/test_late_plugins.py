@@ -20,7 +20,7 @@ from tbcore.engine import Config, LoadedPlugin, load_plugins
 from tbcore.http import json_response
 from tbcore.plugins.loading import find, load
 from tbcore.server.app import create_app
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 
 NAMES = [Route("/name", lambda request: json_response(request.url.path))]
 
@@ -62,7 +62,7 @@ def started(
     loaded = load(sources, without=without, waits=False, tuning=tuning)
     given = {"plugin_values": values or {}, "without_plugins": without}
     config = Config(logdir=str(tmp_path), tuning=tuning, **given)
-    app = create_app(config, multiplexer=Multiplexer(), plugins=loaded)
+    app = create_app(config, board=Board(), plugins=loaded)
     return TestClient(app, base_url="http://localhost:6006")
 
 

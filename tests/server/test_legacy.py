@@ -20,8 +20,8 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.legacy import LegacyIndex
 from tbcore.server.pool import ThreadPool
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
 Make = Callable[..., Any]
@@ -48,22 +48,22 @@ def text_handler(text: str) -> Callable[[Request], Response]:
 
 
 @pytest.fixture
-def multiplexer(tmp_path: Path) -> Multiplexer:
+def board(tmp_path: Path) -> Board:
     """Two runs: `train` with data at 50 seconds, `eval` at 70."""
     write_run(tmp_path, "train", scalars={"loss": [1.0]}, wall_time=50.0)
     write_run(tmp_path, "eval", scalars={"acc": [1.0]}, wall_time=70.0)
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
-    return multiplexer
+    board = Board()
+    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
+    return board
 
 
 @pytest.fixture
-def make(make_plugin: Make, make_client: Make, multiplexer: Multiplexer) -> Make:
+def make(make_plugin: Make, make_client: Make, board: Board) -> Make:
     """`make({"name": LegacyApi(...)})`: a client of a server; each plugin has a legacy API."""
 
     def make(apis: dict[str, LegacyApi], **config: Any) -> Any:
         plugins = {name: make_plugin(legacy_api=_returning(api)) for name, api in apis.items()}
-        return make_client(plugins, multiplexer=multiplexer, **config)
+        return make_client(plugins, board=board, **config)
 
     return make
 
@@ -186,7 +186,7 @@ def test_a_blocked_plugin_does_not_block_the_index(
 
 
 def test_a_plugin_that_blocks_two_requests_is_not_called_while_one_is_blocked(
-    multiplexer: Multiplexer, tuning: Any
+    board: Board, tuning: Any
 ) -> None:
     """A third request calls it only when the calls of both requests have returned."""
     released = [threading.Event(), threading.Event()]
@@ -203,7 +203,7 @@ def test_a_plugin_that_blocks_two_requests_is_not_called_while_one_is_blocked(
     pool = ThreadPool("test", max_threads=2)
     mounted = MountedPlugin(LoadedPlugin("bad", ""), legacy=api)
     plugin: Any = SimpleNamespace(mounted=mounted, pool=pool)
-    index = LegacyIndex(multiplexer, [plugin], tuning)
+    index = LegacyIndex(board, [plugin], tuning)
 
     async def ask() -> Any:
         return (await index.as_json(Request({"type": "http"})))["train"]["images"]

@@ -18,6 +18,9 @@ from tbcore import Multiplexer, PluginInfo, PluginOptions, hookimpl
 from tbcore.engine import Server, load_plugins
 from tbcore.http import json_response
 from tbcore.plugins.checks import RESERVED_NAMES
+from tbcore.plugins.config import Config
+from tbcore.server.app import create_app
+from tbcore.store.board import Board
 from tbcore_testing import make_client, write_run
 
 
@@ -163,11 +166,11 @@ def test_names_of_the_core_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_every_first_step_of_the_cores_addresses_is_a_name_that_is_refused() -> None:
-    from tbcore.server.app import CORE_ADDRESSES, DATA_ADDRESSES
     from tbcore.server.legacy import PAGES
 
-    addresses = {*CORE_ADDRESSES, *DATA_ADDRESSES} - {*PAGES, "/"}
-    assert {address.split("/")[1] for address in addresses} <= {*RESERVED_NAMES}
+    app = create_app(Config(logdir="", dev=True), board=Board(), plugins=[])
+    addresses = app._served.rows.keys() - {*PAGES, "/"}
+    assert {address.split("/")[1] for address in addresses} == {*RESERVED_NAMES} - {"plugins"}
 
 
 # -- options.logdir --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from calls import Watch
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.nonfinite import NonfiniteSummaries
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
@@ -17,8 +18,9 @@ INF = float("inf")
 
 def test_a_summary_is_cached_until_its_run_changes(tmp_path: Path, calls_of: Watch) -> None:
     """Only runs that have changed are read again: the page requests summaries very often."""
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
     write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [INF]})
     write_run(tmp_path, "early", scalars={"x": [(3, -INF), (4, INF), (5, 0.5)], "y": [0.5]})
     write_run(tmp_path, "fine", scalars={"x": [0.5]})
@@ -27,7 +29,7 @@ def test_a_summary_is_cached_until_its_run_changes(tmp_path: Path, calls_of: Wat
     nonfinite = NonfiniteSummaries(multiplexer)
 
     for _ in range(2):
-        assert nonfinite.summaries(multiplexer._run_details()) == {
+        assert nonfinite.summaries(board.state.details.values()) == {
             "late": {
                 "num_tags": 1,
                 "tags": ("x",),
@@ -42,6 +44,6 @@ def test_a_summary_is_cached_until_its_run_changes(tmp_path: Path, calls_of: Wat
     write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, INF)]})
     write_run(tmp_path, "late", restart_at=1)
     loader.load_once()
-    assert nonfinite.summaries(multiplexer._run_details()) == {
+    assert nonfinite.summaries(board.state.details.values()) == {
         "early": {"num_tags": 1, "tags": ("x",), "first_steps": (2,), "first_values": (INF,)}
     }

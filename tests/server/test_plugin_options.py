@@ -12,7 +12,7 @@ from tbcore.errors import OptionError
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
 from tbcore.server.app import create_app
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 
 # Options -----------------------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ def values_of(given: dict[str, Any]) -> dict[str, Any]:
         routes=lambda options: seen.append(options.values) or [],
     )
     config = Config(logdir="", plugin_values={"a-b.c": given} if given else {})
-    create_app(config, multiplexer=Multiplexer(), plugins=[load_one(plugin, "a-b.c")])
+    create_app(config, board=Board(), plugins=[load_one(plugin, "a-b.c")])
     return dict(seen[0])
 
 
@@ -90,7 +90,7 @@ def test_invalid_options_are_errors(name: str, key: str, value: Any, line: str |
     config = Config(logdir="", plugin_values={name: {key: value}})
 
     with pytest.raises(OptionError) as caught:
-        create_app(config, multiplexer=Multiplexer(), plugins=[load_one(plugin, "a-b.c")])
+        create_app(config, board=Board(), plugins=[load_one(plugin, "a-b.c")])
 
     assert line is None or str(caught.value) == line
 
@@ -102,7 +102,7 @@ def test_unknown_variables_are_logged(
     plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", module=None, options=OPTIONS))
 
     monkeypatch.setenv("TBCORE_SET_MADE_SIEZ", "1")
-    create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=[load_one(plugin)])
+    create_app(Config(logdir=""), board=Board(), plugins=[load_one(plugin)])
     [line] = caplog.messages
     assert line.startswith(
         "the environment variable TBCORE_SET_MADE_SIEZ matches no option of an installed plugin; "
@@ -111,7 +111,7 @@ def test_unknown_variables_are_logged(
 
     monkeypatch.setenv("TBCORE_SET_MADE_SIZE", "x")
     with pytest.raises(OptionError) as caught:
-        create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=[load_one(plugin)])
+        create_app(Config(logdir=""), board=Board(), plugins=[load_one(plugin)])
     assert str(caught.value) == "TBCORE_SET_MADE_SIZE: 'x' is not valid; expected an int, 1 or more"
 
 
@@ -129,7 +129,7 @@ def test_options_of_plugins_that_failed_or_are_off_are_not_checked(
     values = {"off": {"size": "1"}, "bad": {"size": "1"}}
     config = Config(logdir="", plugin_values=values)
 
-    app = create_app(config, multiplexer=Multiplexer(), plugins=load_plugins(without=["off"]))
+    app = create_app(config, board=Board(), plugins=load_plugins(without=["off"]))
 
     assert [mounted.error for mounted in app.mounted] == ["plugin 'bad' failed: SystemExit"]
 

@@ -29,7 +29,7 @@ from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import guard
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 
 Make = Callable[..., Any]
 
@@ -303,7 +303,7 @@ def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make
             "good": make_plugin(routes=lambda: [Route("/x", lambda r: StreamingResponse(parts()))]),
         },
     )
-    app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+    app = create_app(Config(logdir=""), board=Board(), plugins=plugins)
 
     async def ask() -> tuple[str, float]:
         transport = httpx.ASGITransport(app=app)

@@ -22,6 +22,7 @@ from tbcore.plugins.config import Config
 from tbcore.plugins.hookspecs import PLUGIN_API
 from tbcore.plugins.loading import load_plugins, mount, mount_all
 from tbcore.server.app import create_app
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import make_client, write_run
 
@@ -217,7 +218,7 @@ def test_a_disabled_plugin_is_not_imported(distributions: Distributions) -> None
     )
 
     plugins = load_plugins(without=["bad"])
-    app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
+    app = create_app(Config(logdir=""), board=Board(), plugins=plugins)
 
     assert "bad_plugin" not in sys.modules
     assert [(p.name, p.disabled_by, p.error) for p in plugins] == [
@@ -509,7 +510,8 @@ def test_hooks_receive_the_arguments_that_they_name() -> None:
         routes=lambda options, multiplexer: seen.append((multiplexer, options)) or [],
         legacy_api=lambda options: seen.append((options,)) or LegacyApi(),
     )
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     loaded = load_one(plugin)
 
     assert mount(loaded, multiplexer, Config(logdir="")).error is None

@@ -20,7 +20,7 @@ from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.stats import MAX_LINES_PER_WINDOW
 from tbcore.server.app import create_app
 from tbcore.server.reload import Reloader
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.board import Board
 from tbcore_testing.client import TestClient
 
 PLUGIN = """
@@ -57,10 +57,10 @@ class DevServer:
         folder.mkdir(exist_ok=True)
         self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(**TUNING)))
         config = Config(logdir="", plugins_dirs=(str(folder),), dev=True, tuning=self.tuning)
-        multiplexer = Multiplexer()
-        self.reloader = Reloader(config, multiplexer)
+        board = Board()
+        self.reloader = Reloader(config)
         plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True, tuning=config.tuning)
-        self.app = create_app(config, multiplexer=multiplexer, plugins=plugins)
+        self.app = create_app(config, board=board, plugins=plugins)
         self.reloader._plugins = plugins
         self.client = self.new_client()
 

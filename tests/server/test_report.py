@@ -107,16 +107,16 @@ LOADING = LoadStatus(
 
 def test_progress_is_shown_on_terminals() -> None:
     """The progress line is cleared when loading is complete, and before any other line."""
-    store = SimpleNamespace(_status=LoadStatus(loading=True))
+    store = SimpleNamespace(status=LoadStatus(loading=True))
     terminal = Terminal()
     reporter = Reporter(store, "runs", "no plugins", terminal)  # type: ignore[arg-type]
     reporter.start()
 
-    store._status = LOADING
+    store.status = LOADING
     wait_for(terminal, "reading: 45 % of 1.0 kB")
     reporter.print_line("something else")
     wait_for(terminal, "\r\x1b[Ksomething else\n")
-    store._status = LoadStatus(passes=1, num_files=1, num_directories=1)
+    store.status = LoadStatus(passes=1, num_files=1, num_directories=1)
     reporter.stop()
 
     lines = terminal.getvalue().split("\n")
@@ -129,7 +129,7 @@ def test_progress_is_shown_on_terminals() -> None:
 
 def test_progress_is_not_written_to_files() -> None:
     """Only whole lines are written to a file."""
-    store = SimpleNamespace(_status=LOADING)
+    store = SimpleNamespace(status=LOADING)
     out = io.StringIO()
     reporter = Reporter(store, "runs", "no plugins", out)  # type: ignore[arg-type]
     reporter.start()

@@ -25,6 +25,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.queries import attributes as attributes_module
 from tbcore.queries.attributes import RunAttributes, RunColumns
 from tbcore.queries.syntax import parse
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, write_run
@@ -37,9 +38,10 @@ class Server:
     """A server of the runs in a folder, which are loaded again before each request."""
 
     def __init__(self, logdir: Path, make_client: Callable[..., TestClient]) -> None:
-        self.multiplexer = Multiplexer()
-        self.load = Loader(self.multiplexer, [LogdirSpec(None, str(logdir))]).load_once
-        self.client = make_client(multiplexer=self.multiplexer)
+        self.board = Board()
+        self.multiplexer = Multiplexer(board=self.board)
+        self.load = Loader(self.board, [LogdirSpec(None, str(logdir))]).load_once
+        self.client = make_client(board=self.board)
 
     def ask(self, **fields: Any) -> dict[str, Any]:
         self.load()
@@ -355,9 +357,10 @@ def test_properties_values_at_a_step_and_changes_are_those_of_the_points_as_writ
             with EventFileWriter(Path(path) / f"{number}" / "x.tfevents") as writer:
                 for row, (step, value) in enumerate(points):
                     writer.add_scalar("x", value, 3 * row if evenly else step)
-        multiplexer = Multiplexer()
+        board = Board()
+        multiplexer = Multiplexer(board=board)
         specs = [LogdirSpec(None, path)]
-        Loader(multiplexer, specs, purge_orphaned_data=False).load_once()
+        Loader(board, specs, purge_orphaned_data=False).load_once()
         columns = RunColumns.of(multiplexer)
         at, change = (columns.points("x", stat, back) for stat in ("at", "change"))
         for run, found, changed in zip(columns.runs, at, change, strict=True):

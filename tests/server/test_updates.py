@@ -20,8 +20,8 @@ from starlette.routing import Route
 from tbcore import LegacyApi
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.http import json_response
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import LoadStatus
 from tbcore_testing import write_run
 
@@ -81,11 +81,11 @@ async def listening(app: Any) -> AsyncIterator[Stream]:
 
 
 @pytest.fixture
-def empty_store(tmp_path: Path) -> tuple[Multiplexer, Loader]:
-    """An empty multiplexer, and a loader that will load one run into it."""
+def empty_store(tmp_path: Path) -> tuple[Board, Loader]:
+    """An empty board, and a loader that will load one run into it."""
     write_run(tmp_path, "train", scalars={"loss": [1.0]})
-    multiplexer = Multiplexer()
-    return multiplexer, Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    return board, Loader(board, [LogdirSpec(None, str(tmp_path))])
 
 
 def test_the_status_of_an_empty_server(make_client: Make) -> None:
@@ -117,11 +117,11 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
 
 
 def test_the_status_after_loading(
-    make_client: Make, empty_store: tuple[Multiplexer, Loader], tmp_path: Path
+    make_client: Make, empty_store: tuple[Board, Loader], tmp_path: Path
 ) -> None:
     """`runs_generation` increases only when the list of runs and tags changes."""
-    multiplexer, loader = empty_store
-    client = make_client(multiplexer=multiplexer)
+    board, loader = empty_store
+    client = make_client(board=board)
     loader.load_once()
 
     first = client.get("data/status").json()
@@ -143,22 +143,22 @@ def test_the_status_after_loading(
 
 def test_names_that_are_not_valid_unicode_do_not_break_the_status(make_client: Make) -> None:
     """Names that are not valid Unicode, as file systems may have, are escaped in the status."""
-    multiplexer = Multiplexer()
-    multiplexer._set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
+    board = Board()
+    board.set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
 
-    status = make_client(multiplexer=multiplexer).get("data/status").json()
+    status = make_client(board=board).get("data/status").json()
 
     assert status["missing"] == ["/logs/\\xff"]
     assert status["problems"] == ["bad \ufffd"]
 
 
 def test_a_stream_sends_the_status_at_once_and_when_it_changes(
-    make_client: Make, empty_store: tuple[Multiplexer, Loader]
+    make_client: Make, empty_store: tuple[Board, Loader]
 ) -> None:
     """A stream sends the status at once, and again when another thread has changed it."""
-    multiplexer, loader = empty_store
+    board, loader = empty_store
     tuning = patient_tuning(min_update_interval_seconds=0.05)
-    app = make_client(multiplexer=multiplexer, tuning=tuning).app
+    app = make_client(board=board, tuning=tuning).app
 
     async def run() -> None:
         async with listening(app) as stream:
@@ -178,7 +178,7 @@ def test_a_stream_sends_the_status_at_once_and_when_it_changes(
             while not status["passes"]:
                 status = await stream.message()
             assert status["num_runs"] == 1
-            multiplexer._set_status(multiplexer._status)
+            board.set_status(board.status)
             assert stream.chunks.empty()
 
     asyncio.run(run())
@@ -186,14 +186,14 @@ def test_a_stream_sends_the_status_at_once_and_when_it_changes(
 
 def test_messages_are_a_second_apart(make_client: Make) -> None:
     """Messages are a second apart however often the status changes, and have the newest one."""
-    multiplexer = Multiplexer()
-    app = make_client(multiplexer=multiplexer).app
+    board = Board()
+    app = make_client(board=board).app
 
     async def run() -> None:
         async with listening(app) as stream:
             await stream.message()
             for passes in range(1, 101):
-                multiplexer._set_status(replace(multiplexer._status, passes=passes))
+                board.set_status(replace(board.status, passes=passes))
             message = await stream.message()
             first, second = stream.times
             assert second - first > 0.9
@@ -236,8 +236,8 @@ def test_streams_end_when_the_server_does(make_client: Make) -> None:
 
 def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
     """The task of a stream ends with its client. Later changes do no harm."""
-    multiplexer = Multiplexer()
-    app = make_client(multiplexer=multiplexer).app
+    board = Board()
+    app = make_client(board=board).app
 
     async def run() -> None:
         for _ in range(3):
@@ -246,7 +246,7 @@ def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(run())
-    multiplexer._set_status(LoadStatus(passes=1))
+    board.set_status(LoadStatus(passes=1))
     asyncio.run(run())
 
 
@@ -284,29 +284,29 @@ def test_requests_for_logged_data_end_a_rest(
         routes=lambda: [Route("/points", points)],
         legacy_api=lambda: LegacyApi(routes=[Route("/old_points", points)]),
     )
-    multiplexer = Multiplexer()
+    board = Board()
     scans: list[None] = []
-    multiplexer._scan_soon = lambda: scans.append(None)
-    client = make_client({"mine": plugin}, multiplexer=multiplexer)
+    board.scan_soon = lambda: scans.append(None)
+    client = make_client({"mine": plugin}, board=board)
     for is_idle, num in ((True, 1), (False, 0)):
-        multiplexer._is_idle = is_idle
-        multiplexer._last_request_at = -math.inf
+        board.is_idle = is_idle
+        board.last_request_at = -math.inf
         scans.clear()
         client.get(path)
-        assert (multiplexer._idle_seconds < WAIT_SECONDS) == asks
+        assert (board.idle_seconds < WAIT_SECONDS) == asks
         assert len(scans) == (num if asks else 0)
 
 
 def test_an_open_stream_counts_as_asking(make_client: Make) -> None:
     """And so do the minutes after its end."""
-    multiplexer = Multiplexer()
-    app = make_client(multiplexer=multiplexer).app
+    board = Board()
+    app = make_client(board=board).app
 
     async def run() -> None:
         async with listening(app) as stream:
             await stream.message()
-            assert multiplexer._idle_seconds == 0
+            assert board.idle_seconds == 0
 
-    assert multiplexer._idle_seconds == math.inf
+    assert board.idle_seconds == math.inf
     asyncio.run(run())
-    assert 0 < multiplexer._idle_seconds < WAIT_SECONDS
+    assert 0 < board.idle_seconds < WAIT_SECONDS

@@ -17,6 +17,7 @@ from tbcore.errors import NotFoundError
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning
@@ -43,7 +44,8 @@ class Logs:
     def __init__(self, path: Path, **tuning: Any) -> None:
         self.path = path
         self.tuning = Tuning(**tuning)
-        self.multiplexer = Multiplexer()
+        self.board = Board()
+        self.multiplexer = Multiplexer(board=self.board)
         self.loader = self.new_loader()
 
     def new_loader(
@@ -54,7 +56,7 @@ class Logs:
         **options: Any,
     ) -> Loader:
         specs = [LogdirSpec(None, str(self.path))]
-        made = SlicedLoader(self.multiplexer, specs, tuning=self.tuning, **options)
+        made = SlicedLoader(self.board, specs, tuning=self.tuning, **options)
         made.before_slice, made.after_slice = before_slice, after_slice
         return made
 
@@ -86,13 +88,13 @@ class Logs:
     def watch(self, read: Callable[[], Any]) -> list[Any]:
         """A list that grows by the result of `read` at each commit and change of status."""
         seen: list[Any] = []
-        self.multiplexer._subscribe(lambda: seen.append(read()))
+        self.board.subscribe(lambda: seen.append(read()))
         return seen
 
     def wait_until(self, is_done: Callable[[], bool]) -> None:
         """Waits until the loader's thread has made `is_done` return true."""
         changed = threading.Event()
-        unsubscribe = self.multiplexer._subscribe(changed.set)
+        unsubscribe = self.board.subscribe(changed.set)
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_done():
             assert changed.wait(deadline - time.monotonic()), "the loader makes no progress"

@@ -15,6 +15,6 @@ WRITE_TOKEN = "a-write-token"
 def served(logdir: Path, **config: Any) -> TbcoreClient:
     """A client of a server with notes, whose write token is WRITE_TOKEN."""
     server = Server(logdir, plugins=[], port=6006, **{"write_token": WRITE_TOKEN, **config})
-    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
+    server.board.notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)

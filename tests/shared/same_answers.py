@@ -10,6 +10,7 @@ import numpy as np
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_index.command import index_command
@@ -38,10 +39,11 @@ def properties_of(logdir: Path) -> dict[str, str]:
 
 def loaded(logdir: Path | str | None, index: Path | str | None = None) -> Multiplexer:
     """All runs of a log directory, of an index, or of both."""
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     specs = [LogdirSpec(None, str(logdir))] if logdir else []
     opened = IndexReader(str(index)) if index else None
-    Loader(multiplexer, specs, index=opened).load_once()
+    Loader(board, specs, index=opened).load_once()
     return multiplexer
 
 

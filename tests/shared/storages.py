@@ -17,6 +17,7 @@ from common_fixtures import WAIT_SECONDS, until
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter
@@ -299,12 +300,13 @@ class Watched:
     """A loader of the bucket, which loads when a test says so."""
 
     def __init__(self, *uris: str, reload_interval: float | None = 0) -> None:
-        self.multiplexer = Multiplexer()
+        self.board = Board()
+        self.multiplexer = Multiplexer(board=self.board)
         specs = [LogdirSpec(None, uri) for uri in uris or (URI,)]
         self.wake = threading.Event()
         """Set when the loader's pause would end."""
         options = {"reload_interval": reload_interval, "wake": self.wake}
-        self.loader = Loader(self.multiplexer, specs, **options)
+        self.loader = Loader(self.board, specs, **options)
 
     def steps(self, run: str, tag: str = "loss") -> list[int]:
         """Loads once; the steps of a tag, or none if there is no such run."""
@@ -316,7 +318,7 @@ class Watched:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return self.multiplexer._status.problems
+        return self.board.status.problems
 
 
 def events(path: Path, *steps: int, start: float = 1.7e9, tag: str = "loss") -> bytes:

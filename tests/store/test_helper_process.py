@@ -27,6 +27,7 @@ from tables import contents
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
+from tbcore.store.board import Board
 from tbcore.store.helper_process import (
     HelperError,
     HelperProcess,
@@ -76,17 +77,18 @@ class Logs:
 
     def __init__(self, path: Path, **tuning: Any) -> None:
         self.path = path
-        self.multiplexer = Multiplexer()
+        self.board = Board()
+        self.multiplexer = Multiplexer(board=self.board)
         self.tuning = Tuning(**tuning)
-        self.loader = self.new_loader(self.multiplexer)
+        self.loader = self.new_loader(self.board)
 
     def tune(self, **fields: Any) -> None:
         """Replaces the loader by one with these fields of its tuning changed."""
         self.tuning = replace(self.tuning, **fields)
-        self.loader = self.new_loader(self.multiplexer)
+        self.loader = self.new_loader(self.board)
 
-    def new_loader(self, multiplexer: Multiplexer) -> Loader:
-        return Loader(multiplexer, [LogdirSpec(None, str(self.path))], tuning=self.tuning)
+    def new_loader(self, board: Board) -> Loader:
+        return Loader(board, [LogdirSpec(None, str(self.path))], tuning=self.tuning)
 
     def views(self, loader: Loader) -> dict[str, dict[str, Any]]:
         found = {name: contents(run.reader.data.commit()) for name, run in loader._runs.items()}
@@ -99,7 +101,7 @@ class Logs:
 
     def expected(self) -> dict[str, dict[str, Any]]:
         """The views of a loader that has no helper process."""
-        loader = self.new_loader(Multiplexer())
+        loader = self.new_loader(Board())
         loader.load_once()
         return self.views(loader)
 
@@ -307,14 +309,14 @@ def test_the_status_is_loading_until_the_helper_is_done(logs: Logs, helpers: Hel
     def is_ready() -> bool:
         if logs.loader._queue.waiting:
             return False
-        loading.append(logs.multiplexer._status.loading)
+        loading.append(logs.board.status.loading)
         return True
 
     helpers.is_ready = is_ready
     logs.load_with_helper()
     assert loading
     assert all(loading)
-    assert not logs.multiplexer._status.loading
+    assert not logs.board.status.loading
 
 
 def test_a_pass_that_fails_ends_the_helper(logs: Logs, helpers: Helpers) -> None:

@@ -18,8 +18,8 @@ from loaded_logs import SCALARS, Logs, replace
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries
 
 # -- order -------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def test_files_of_a_run_are_read_in_the_order_of_their_paths(logs: Logs) -> None
     logs.write("run/e.tfevents.1", 1)
     logs.load()
     assert logs.steps() == [1, 10, 9]
-    files = logs.multiplexer._state.run("run").files
+    files = logs.board.state.run("run").files
     assert sorted(file.path for file in files) == [
         str(logs.path / "run" / f"e.tfevents.{n}") for n in (1, 10, 9)
     ]
@@ -155,14 +155,14 @@ def test_a_time_slice_ends_in_time_however_few_bytes_it_read(logs: Logs) -> None
 def test_data_is_served_while_it_is_loaded(logs: Logs, small_slices: None) -> None:
     """The status shows the progress."""
     logs.write("run/a.tfevents", *range(500))
-    seen = logs.watch(lambda: (len(logs.steps()), logs.multiplexer._status))
+    seen = logs.watch(lambda: (len(logs.steps()), logs.board.status))
     logs.load()
     counts = [count for count, _ in seen]
     assert counts == sorted(counts)
     assert len(set(counts)) > 10
     statuses = [status for _, status in seen]
     assert any(status.loading and 0 < status.bytes_read < status.bytes_total for status in statuses)
-    last = logs.multiplexer._status
+    last = logs.board.status
     assert not last.loading
     assert last.bytes_read == last.bytes_total == (logs.path / "run/a.tfevents").stat().st_size
     assert (last.passes, last.num_runs, last.num_files, last.num_directories) == (1, 1, 1, 2)
@@ -181,7 +181,7 @@ def test_a_pass_that_finds_nothing_new_changes_nothing(
     logs.load()
     assert logs.multiplexer.generation == generation
     assert disk.opened == []
-    assert logs.multiplexer._status.passes == 3
+    assert logs.board.status.passes == 3
     logs.write("a/1.tfevents", 3)
     logs.load()
     assert set(disk.opened) == {str(logs.path / "a" / "1.tfevents")}
@@ -215,7 +215,7 @@ def test_an_unfinished_record_waits_and_counts_as_read(
     path.write_bytes(data[:-5])
     logs.load()
     assert logs.steps() == [1]
-    assert logs.multiplexer._status.bytes_read == logs.multiplexer._status.bytes_total
+    assert logs.board.status.bytes_read == logs.board.status.bytes_total
     disk.opened.clear()
     logs.load()
     assert disk.opened == []
@@ -306,7 +306,7 @@ def test_a_file_replaced_twice_is_read_twice(logs: Logs, small_slices: None) -> 
         if next(notifications) == 4:
             replace(path, versions[1])
 
-    logs.multiplexer._subscribe(replace_once)
+    logs.board.subscribe(replace_once)
     seen = logs.watch(lambda: logs.values())
     logs.load()
     logs.load()
@@ -440,7 +440,7 @@ def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
     shutil.rmtree(logs.path / "a")
     logs.load()
     assert logs.multiplexer.runs() == ["b", "c"]
-    assert logs.multiplexer._status.num_runs == 2
+    assert logs.board.status.num_runs == 2
     logs.write("a/a.tfevents", 7)
     logs.load()
     assert logs.multiplexer.runs() == ["b", "c", "a"]
@@ -464,11 +464,11 @@ def test_a_logdir_may_be_created_later(tmp_path: Path, caplog: pytest.LogCapture
     logs.load()
     logs.load()
     assert caplog.messages == [f"log directory does not exist: {tmp_path}/later; waiting for it"]
-    assert list(logs.multiplexer._status.missing) == [str(tmp_path / "later")]
+    assert list(logs.board.status.missing) == [str(tmp_path / "later")]
     logs.write("run/a.tfevents", 1)
     logs.load()
     assert logs.steps() == [1]
-    assert list(logs.multiplexer._status.missing) == []
+    assert list(logs.board.status.missing) == []
 
 
 def test_the_status_has_absolute_paths_of_logdirs(
@@ -476,9 +476,9 @@ def test_the_status_has_absolute_paths_of_logdirs(
 ) -> None:
     """Clients do not know in which directory the server was started."""
     monkeypatch.chdir(tmp_path)
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, "later"), LogdirSpec("b", "/b")]).load_once()
-    assert multiplexer._status.logdirs == (str(tmp_path / "later"), "/b")
+    board = Board()
+    Loader(board, [LogdirSpec(None, "later"), LogdirSpec("b", "/b")]).load_once()
+    assert board.status.logdirs == (str(tmp_path / "later"), "/b")
 
 
 RUNS = st.sampled_from(["a", "b", "a/c"])
@@ -516,7 +516,7 @@ def test_after_any_changes_of_files_the_disk_is_the_truth(
             fresh = Logs(logdir)
             fresh.load()
             assert content(logs) == content(fresh), f"pass {number}"
-            status, expected = logs.multiplexer._status, fresh.multiplexer._status
+            status, expected = logs.board.status, fresh.board.status
             assert status.bytes_read == expected.bytes_read == expected.bytes_total
             assert status.num_files == expected.num_files
 

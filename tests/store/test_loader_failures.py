@@ -33,8 +33,8 @@ def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
     assert logs.steps("other") == [3]
     line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
     assert caplog.messages == [line]
-    assert logs.multiplexer._status.problems == (line,)
-    assert not logs.multiplexer._status.loading
+    assert logs.board.status.problems == (line,)
+    assert not logs.board.status.loading
     disk.errors.clear()
     logs.load()
     assert logs.steps() == [2, 1]
@@ -59,7 +59,7 @@ def test_a_thousand_unreadable_files_do_not_fill_the_log(
     logs.load()
     assert len(caplog.messages) == 21
     assert caplog.messages[-1] == "and 980 more like these"
-    assert len(logs.multiplexer._status.problems) == 100
+    assert len(logs.board.status.problems) == 100
 
 
 def test_a_directory_that_cannot_be_listed_keeps_its_runs(
@@ -139,7 +139,7 @@ def test_a_bug_while_a_file_is_read_affects_that_file_only(
     logs.write("run/2.tfevents", 4)
     logs.load()
     assert logs.steps() == [1, 2, 3]
-    assert "the rest of this file is left out" in logs.multiplexer._status.problems[0]
+    assert "the rest of this file is left out" in logs.board.status.problems[0]
     replace(logs.path / "run" / "2.tfevents", (logs.path / "run" / "3.tfevents").read_bytes())
     has_bug = False
     logs.load()
@@ -156,7 +156,7 @@ def test_a_bug_while_files_are_preloaded_affects_no_run(
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
     assert [logs.steps(str(run)) for run in range(3)] == [[1, 2]] * 3
-    assert logs.multiplexer._status.problems == ("preloading small files: KeyError: 'a bug'",)
+    assert logs.board.status.problems == ("preloading small files: KeyError: 'a bug'",)
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
@@ -167,15 +167,15 @@ def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixtu
         data[40 + 43 * record + 30] ^= 1
     path.write_bytes(data)
     logs.load()
-    assert len(logs.multiplexer._status.problems) == 3
-    assert logs.multiplexer._status.problems[0].startswith(f"{path}: ")
-    assert "offset" in logs.multiplexer._status.problems[0]
+    assert len(logs.board.status.problems) == 3
+    assert logs.board.status.problems[0].startswith(f"{path}: ")
+    assert "offset" in logs.board.status.problems[0]
     assert len(caplog.messages) == 1
 
 
 def past(logs: Logs) -> list[str]:
     """The problems that are over."""
-    return [problem.problem for problem in logs.multiplexer._status.past_problems]
+    return [problem.problem for problem in logs.board.status.past_problems]
 
 
 def test_a_problem_has_a_beginning_and_an_end(
@@ -187,16 +187,16 @@ def test_a_problem_has_a_beginning_and_an_end(
     logs.write("run/1.tfevents", 1)
     disk.refuse(logs.path / "run" / "1.tfevents")
     logs.load()
-    first = logs.multiplexer._status
+    first = logs.board.status
     line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
     assert first.problems == (line,)
     assert before <= first.problems_since[0] <= time.time()
     logs.load()
-    assert logs.multiplexer._status.problems_since == first.problems_since
+    assert logs.board.status.problems_since == first.problems_since
 
     disk.errors.clear()
     logs.load()
-    status = logs.multiplexer._status
+    status = logs.board.status
     assert (status.problems, status.problems_since) == ((), ())
     [over] = status.past_problems
     assert (over.problem, over.since) == (line, first.problems_since[0])
@@ -206,21 +206,21 @@ def test_a_problem_has_a_beginning_and_an_end(
     disk.refuse(logs.path / "run" / "1.tfevents")
     logs.write("run/1.tfevents", 2)
     logs.load()
-    assert logs.multiplexer._status.problems == (line,)
-    assert logs.multiplexer._status.problems_since[0] >= over.until
+    assert logs.board.status.problems == (line,)
+    assert logs.board.status.problems_since[0] >= over.until
     (logs.path / "run" / "1.tfevents").unlink()
     logs.load()
-    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line, line])
+    assert (logs.board.status.problems, past(logs)) == ((), [line, line])
 
 
 def test_a_missing_log_directory_is_a_past_problem_when_it_is_there(logs: Logs) -> None:
     shutil.rmtree(logs.path)
     logs.load()
-    status = logs.multiplexer._status
+    status = logs.board.status
     assert (status.missing, status.problems, past(logs)) == ((str(logs.path),), (), [])
     logs.path.mkdir()
     logs.load()
-    assert logs.multiplexer._status.missing == ()
+    assert logs.board.status.missing == ()
     assert past(logs) == [f"log directory does not exist: {logs.path}"]
 
 
@@ -236,21 +236,21 @@ def test_damage_ends_with_the_damaged_file(logs: Logs, change: str) -> None:
     path.write_bytes(bad)
     for _ in range(3):
         logs.load()
-        [line] = logs.multiplexer._status.problems
+        [line] = logs.board.status.problems
     assert line.startswith(f"{path}: payload checksum wrong")
     if change == "replaced":
         replace(path, good)
     elif change == "written again":
         replace(path, bytes(bad) + bytes(good))  # its first record comes twice
         logs.load()
-        assert logs.multiplexer._status.problems == (line,)
+        assert logs.board.status.problems == (line,)
         replace(path, good)
     else:
         path.unlink()
     if change == "run deleted":
         other.unlink()
     logs.load()
-    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line])
+    assert (logs.board.status.problems, past(logs)) == ((), [line])
 
 
 @pytest.mark.parametrize("grows", [True, False])
@@ -266,7 +266,7 @@ def test_a_bad_length_that_is_written_again_is_a_past_problem(
     bad[8 if first else 416 + 8] ^= 1  # the checksum of a length
     path.write_bytes(bad)
     logs.load()
-    [line] = logs.multiplexer._status.problems
+    [line] = logs.board.status.problems
     assert "length checksum wrong" in line
     with path.open("r+b") as file:
         file.write(good)
@@ -275,7 +275,7 @@ def test_a_bad_length_that_is_written_again_is_a_past_problem(
     os.utime(path, (2e9, 2e9))
     logs.load()
     assert logs.steps() == list(range(300 + grows))
-    assert (logs.multiplexer._status.problems, past(logs)) == ((), [line])
+    assert (logs.board.status.problems, past(logs)) == ((), [line])
 
 
 @pytest.mark.parametrize("small_file_bytes", [0, 1 << 16])
@@ -292,8 +292,8 @@ def test_files_that_never_were_event_files_are_no_problems(
     for _ in range(2):
         logs.load()
         assert logs.steps() == [0, 1]
-        assert logs.multiplexer._status.problems == ()
-        kinds = [(each.kind, each.num_files) for each in logs.multiplexer._status.other_files]
+        assert logs.board.status.problems == ()
+        kinds = [(each.kind, each.num_files) for each in logs.board.status.other_files]
         assert kinds == [("gzip", 1), ("unknown", 1)]
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"{packed} is compressed by gzip, and is not read"
@@ -301,7 +301,7 @@ def test_files_that_never_were_event_files_are_no_problems(
     text.unlink()
     packed.write_bytes(good.read_bytes())
     logs.load()
-    assert (logs.steps(), logs.multiplexer._status.other_files) == ([0, 1, 0, 1], ())
+    assert (logs.steps(), logs.board.status.other_files) == ([0, 1, 0, 1], ())
 
 
 def test_a_bug_that_does_not_come_back_is_a_past_problem(
@@ -312,18 +312,18 @@ def test_a_bug_that_does_not_come_back_is_a_past_problem(
     broken(RunData, "commit")
     for _ in range(2):
         logs.load()
-        assert logs.multiplexer._status.problems == ("run run: KeyError: 'a bug'",)
+        assert logs.board.status.problems == ("run run: KeyError: 'a bug'",)
     monkeypatch.undo()
     logs.load()
-    assert (logs.steps(), logs.multiplexer._status.problems) == ([1], ())
+    assert (logs.steps(), logs.board.status.problems) == ([1], ())
     assert past(logs) == ["run run: KeyError: 'a bug'"]
 
 
 def test_past_problems_are_bounded(logs: Logs) -> None:
     """The latest hundred are kept."""
-    publisher = Publisher(logs.multiplexer, [])
+    publisher = Publisher(logs.board, [])
     for number in range(300):
         publisher.report_index([f"problem {number}"])
         publisher.publish_status([], loading=False)
-    assert logs.multiplexer._status.problems == ("problem 299",)
+    assert logs.board.status.problems == ("problem 299",)
     assert past(logs) == [f"problem {number}" for number in range(199, 299)]

@@ -24,8 +24,8 @@ from tbcore.eventfiles import local_disk, logdir
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store import loader as loader_module
 from tbcore.store import watch as watch_module
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore_testing import write_run
 
@@ -107,7 +107,7 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     logs.loader = logs.new_loader(reload_interval=0)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
-    logs.wait_until(lambda: logs.multiplexer._status.passes == 1)
+    logs.wait_until(lambda: logs.board.status.passes == 1)
     logs.join()
     assert logs.steps() == [1]
 
@@ -118,7 +118,7 @@ def test_waking_ends_a_pause(logs: Logs) -> None:
     wake = threading.Event()
     logs.loader = logs.new_loader(reload_interval=3600, wake=wake)
     logs.loader.start()
-    logs.wait_until(lambda: logs.multiplexer._status.passes == 1)
+    logs.wait_until(lambda: logs.board.status.passes == 1)
     logs.write("run/a.tfevents", 1)
     wake.set()
     logs.wait_until(lambda: logs.steps() == [1])
@@ -133,7 +133,7 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
     logs.loader.watch()  # This may be called before `start`.
     logs.loader.start()
     # The first pass does not watch, the second does, the third finds what changed in between.
-    logs.wait_until(lambda: logs.multiplexer._status.passes >= 3)
+    logs.wait_until(lambda: logs.board.status.passes >= 3)
     assert logs.steps() == [0]
     # The watching thread may not be ready yet when the first change is made.
     deadline = time.monotonic() + WAIT_SECONDS
@@ -144,9 +144,9 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
         logs.write("run/a.tfevents", step)
         time.sleep(0.3)
     passes = -1
-    while passes != logs.multiplexer._status.passes:
+    while passes != logs.board.status.passes:
         assert time.monotonic() < deadline, "the loader wakes itself"
-        passes = logs.multiplexer._status.passes
+        passes = logs.board.status.passes
         time.sleep(0.7)
     logs.loader.stop()
 
@@ -157,7 +157,7 @@ def test_a_logdir_that_is_created_later_is_watched(tmp_path: Path) -> None:
     logs.loader = logs.new_loader(reload_interval=0.02)
     logs.loader.start()
     logs.loader.watch()
-    logs.wait_until(lambda: logs.multiplexer._status.passes > 3)
+    logs.wait_until(lambda: logs.board.status.passes > 3)
     assert len(logs.threads) == 1
     logs.write("run/a.tfevents", 1)
     logs.wait_until(lambda: len(logs.threads) == 2)
@@ -203,10 +203,10 @@ def test_a_bug_in_a_pass_does_not_end_the_thread(
 def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:
     """The pass ends after the current time slice, before everything is read."""
     logs.write("run/a.tfevents", *range(2000))
-    logs.multiplexer._subscribe(lambda: logs.loader.stop() if logs.steps() else None)
+    logs.board.subscribe(lambda: logs.loader.stop() if logs.steps() else None)
     logs.load()
     assert 0 < len(logs.steps()) < 2000
-    assert logs.multiplexer._status.passes == 0
+    assert logs.board.status.passes == 0
 
 
 def test_runs_created_during_a_long_pass_are_published_in_it(
@@ -222,7 +222,7 @@ def test_runs_created_during_a_long_pass_are_published_in_it(
             logs.write("new/a.tfevents", 1)
         seen.append((logs.steps("new"), len(logs.steps("old"))))
 
-    logs.multiplexer._subscribe(create_run)
+    logs.board.subscribe(create_run)
     logs.load()
     assert next(count for steps, count in seen if steps == [1]) < 1000
     assert len(logs.steps("old")) == 2000
@@ -317,17 +317,17 @@ def pauses(loader: Loader, num: int = 9) -> list[float]:
 
 def test_pauses_double_while_nothing_is_new_and_nothing_is_requested(logs: Logs) -> None:
     """Up to five minutes, unless the system reports all changes. New data resets them."""
-    loader, multiplexer = logs.loader, logs.multiplexer
+    loader, board = logs.loader, logs.board
     assert pauses(loader) == [10, 20, 40, 80, 160, 300, 300, 300, 300]
-    assert multiplexer._is_idle
+    assert board.is_idle
     assert loader._next_pause(is_quiet=False) == 5
-    assert not multiplexer._is_idle
+    assert not board.is_idle
     assert pauses(loader, 2) == [10, 20]
-    multiplexer._num_viewers = 1
+    board.num_viewers = 1
     assert pauses(loader, 2) == [5, 5]
-    multiplexer._num_viewers = 0
+    board.num_viewers = 0
     assert pauses(loader, 2) == [10, 20]
-    multiplexer._note_request()
+    board.note_request()
     assert pauses(loader, 2) == [5, 5]
 
 
@@ -336,7 +336,7 @@ def test_a_given_interval_is_the_shortest_pause(logs: Logs, interval: float) -> 
     """It is used while data is requested, and grows to the same limit when idle."""
     loader = logs.new_loader(reload_interval=interval)
     assert pauses(loader, 10)[-1] == max(interval, 300)
-    logs.multiplexer._note_request()
+    logs.board.note_request()
     assert loader._next_pause(is_quiet=True) == interval
 
 
@@ -352,7 +352,7 @@ def test_pauses_are_longer_where_all_changes_are_reported(
     mounts.write_text(f"/dev/a / nfs rw 0 0\nx {name} {kind} rw 0 0\ny /a\\040b tmpfs rw 0 0\n")
     monkeypatch.setattr(watch_module, "_MOUNTS", str(mounts))
     loader = logs.loader = Loader(
-        logs.multiplexer, [LogdirSpec(None, str(link))], reload_interval=0.01, tuning=logs.tuning
+        logs.board, [LogdirSpec(None, str(link))], reload_interval=0.01, tuning=logs.tuning
     )
     loader.start()
     loader.watch()
@@ -375,7 +375,7 @@ def test_an_index_is_refreshed_after_the_same_pauses(path: str, longest: float) 
     if "://" in path:
         pytest.importorskip("tbcore_remote")
     index = SimpleNamespace(path=path, runs={}, problems=(), refresh=lambda: None)
-    loader = Loader(Multiplexer(), [], index=index)  # type: ignore[arg-type]
+    loader = Loader(Board(), [], index=index)  # type: ignore[arg-type]
     assert pauses(loader)[-1] == longest
 
 
@@ -386,17 +386,17 @@ def test_a_request_wakes_an_idle_loader_at_once(logs: Logs) -> None:
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
     logs.wait_until(lambda: logs.steps() == [1])
-    logs.multiplexer._note_request()
+    logs.board.note_request()
     logs.loader.scan_soon()
-    logs.wait_until(lambda: logs.multiplexer._status.passes == 2)
-    logs.multiplexer._last_request_at = -math.inf
+    logs.wait_until(lambda: logs.board.status.passes == 2)
+    logs.board.last_request_at = -math.inf
     logs.loader.scan_soon()
-    logs.wait_until(lambda: logs.multiplexer._status.passes == 3)
-    until(lambda: logs.multiplexer._is_idle)
+    logs.wait_until(lambda: logs.board.status.passes == 3)
+    until(lambda: logs.board.is_idle)
     logs.write("run/a.tfevents", 2)
-    logs.multiplexer._note_request()
+    logs.board.note_request()
     logs.wait_until(lambda: logs.steps() == [1, 2])
-    assert not logs.multiplexer._is_idle
+    assert not logs.board.is_idle
     logs.end()
 
 
@@ -412,10 +412,10 @@ def test_a_scan_of_an_idle_loader_lists_no_directory_again(
     for is_idle, num in ((False, 2), (True, 0), (False, 2)):
         clock.advance(60)
         disk.listed.clear()
-        logs.multiplexer._is_idle = is_idle
+        logs.board.is_idle = is_idle
         logs.load()
         assert len(disk.listed) == num
-    logs.multiplexer._is_idle = True
+    logs.board.is_idle = True
     logs.write("new/a.tfevents", 2)
     logs.load()
     assert logs.steps("new") == [2]

@@ -19,6 +19,7 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.http import json_response
 from tbcore.kinds import Claim, Kind
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
@@ -35,20 +36,22 @@ GRAPHS = (Claim("graph_def"), Claim("meta_graph_def"))
 
 
 def load(logdir: Path) -> Multiplexer:
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
     return multiplexer
 
 
 def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
     """Plugins are mounted before anything is loaded."""
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     assert multiplexer.runs() == []
     assert multiplexer.tags(ANY) == {}
     assert not multiplexer.has(ANY)
     assert multiplexer._kinds() == []
     assert multiplexer.generation == multiplexer.runs_generation == 0
-    assert multiplexer._status == LoadStatus()
+    assert board.status == LoadStatus()
     with pytest.raises(NotFoundError, match=r"^no run 'train'$"):
         multiplexer.scalars("train", "loss")
 
@@ -253,8 +256,9 @@ def test_etags_depend_on_the_version_of_the_file(tmp_path: Path) -> None:
     """On a disk, it is device and inode: a copy in the place of a file has another version."""
     path = write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     specs = [LogdirSpec(None, str(tmp_path))]
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, specs)
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, specs)
     etags = set()
     for _ in range(2):
         loader.load_once()
@@ -365,8 +369,9 @@ def test_a_wrong_name_among_thousands_of_tags_is_reported_fast() -> None:
         event.summary.value.add(tag=f"{'layer/' * 20}{number}", simple_value=1.0)
     data = RunData()
     data.add_item(table_of([event]), data.add_file("a"))
-    multiplexer = Multiplexer()
-    multiplexer._commit({"run": data.commit()})
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    board.commit({"run": data.commit()})
     with pytest.raises(NotFoundError, match="close: 'layer"):
         multiplexer.scalars("run", f"{'layer/' * 20}x")
 
@@ -396,9 +401,10 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
     tags = Counted(x=TagInfo(kinds[:1], None), y=TagInfo(kinds, None))
     shared, other = Schema(tags), Schema({"y": TagInfo(kinds[1:], None)})
     tags.num_uses = 0
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     views = {"first": RunView(other), **{f"run{n}": RunView(shared) for n in range(100)}}
-    multiplexer._commit(views)
+    board.commit(views)
     found = multiplexer._kinds()
     assert tags.num_uses == 1
     assert [tuple(each) for each in found] == [
@@ -410,7 +416,7 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
 
 
 def details(multiplexer: Multiplexer, run: str = "run") -> RunDetails:
-    (found,) = [found for found in multiplexer._run_details() if found.name == run]
+    (found,) = [found for found in multiplexer._board.state.details.values() if found.name == run]
     return found
 
 
@@ -418,8 +424,9 @@ def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
     """It is the last event in its file. Of several files the latest of these counts, in whatever
     order they are read."""
     path = tmp_path / "run" / "b.tfevents"
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
 
     def last(what: dict[str, Any], wall_time: float, path: Path = path) -> float | None:
         with EventFileWriter(path, file_version=None) as writer:
@@ -445,8 +452,9 @@ def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
 
 def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
     """The list is in the order of tags. Tags whose non-finite values were dropped are not in it."""
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(100):
             for tag, value in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
@@ -459,7 +467,7 @@ def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
         writer.flush()
         loader.load_once()
         assert details(multiplexer).nonfinite_tags == ("a", "c")
-        assert load(tmp_path)._run_details() == multiplexer._run_details()
+        assert load(tmp_path)._state.details == board.state.details
     write_run(tmp_path, "run", restart_at=150)
     loader.load_once()
     assert details(multiplexer).nonfinite_tags == ("c",)
@@ -475,29 +483,30 @@ def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
             with EventFileWriter(tmp_path / run / f"{file}.tfevents") as writer:
                 writer.add_scalar("x", 1, 1)
             os.utime(tmp_path / run / f"{file}.tfevents", (100.0, 100.0 + int(file)))
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
     loader.load_once()
-    assert [found.modified for found in multiplexer._run_details()] == [102.0, 102.0]
+    assert [found.modified for found in board.state.details.values()] == [102.0, 102.0]
     generation = multiplexer.generation
     os.utime(tmp_path / "a" / "1.tfevents", (100.0, 107.5))
     loader.load_once()
-    assert [found.modified for found in multiplexer._run_details()] == [107.5, 102.0]
+    assert [found.modified for found in board.state.details.values()] == [107.5, 102.0]
     assert multiplexer.generation == generation
     write_run(tmp_path, "b", scalars={"x": [2.0]})
     (tmp_path / "a" / "1.tfevents").unlink()
     (tmp_path / "a" / "2.tfevents").unlink()
     loader.load_once()
-    assert [found.name for found in multiplexer._run_details()] == multiplexer.runs() == ["b"]
+    assert [found.name for found in board.state.details.values()] == multiplexer.runs() == ["b"]
 
 
 def test_a_commit_makes_details_of_changed_runs_only() -> None:
     """Reading details computes none."""
-    multiplexer = Multiplexer()
-    multiplexer._commit({f"run{i}": RunView() for i in range(1000)})
-    before = multiplexer._run_details()
-    multiplexer._commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
-    after = multiplexer._run_details()
+    board = Board()
+    board.commit({f"run{i}": RunView() for i in range(1000)})
+    before = [*board.state.details.values()]
+    board.commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
+    after = [*board.state.details.values()]
     assert after[7].last_event_time == 5.0
     assert after[8].modified == 3.0
     assert [i for i in range(1000) if after[i] is not before[i]] == [7, 8]
@@ -505,51 +514,54 @@ def test_a_commit_makes_details_of_changed_runs_only() -> None:
 
 def test_generations_increase_with_changes_only() -> None:
     """There are generations of all data, of each run, and of the list of runs."""
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     view = RunView()
-    multiplexer._commit({"a": view, "b": view})
+    board.commit({"a": view, "b": view})
     assert multiplexer.generation == 1
-    multiplexer._commit({}, ["unknown"])
+    board.commit({}, ["unknown"])
     assert multiplexer.generation == 1
     same_tags = RunView(view.schema, first_event_time=1.0)
-    multiplexer._commit({"b": same_tags})
+    board.commit({"b": same_tags})
     assert multiplexer.generation == 2
     assert multiplexer.runs_generation == 1
     assert multiplexer.run_generations() == {"a": 1, "b": 2}
-    multiplexer._commit({}, ["a"])
+    board.commit({}, ["a"])
     assert multiplexer.runs() == ["b"]
     assert multiplexer.runs_generation == multiplexer.generation == 3
-    multiplexer._commit({"b": RunView(Schema({"new": TagInfo((), None)}))})
+    board.commit({"b": RunView(Schema({"new": TagInfo((), None)}))})
     assert multiplexer.runs_generation == 4
     assert multiplexer.first_event_time("b") is None
 
 
 def test_runs_keep_their_places_and_a_run_that_comes_back_is_new() -> None:
     """New runs come last."""
-    multiplexer = Multiplexer()
-    multiplexer._commit({"c": RunView(), "a": RunView()})
-    multiplexer._commit({"b": RunView(), "c": RunView()})
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    board.commit({"c": RunView(), "a": RunView()})
+    board.commit({"b": RunView(), "c": RunView()})
     assert multiplexer.runs() == ["c", "a", "b"]
-    multiplexer._commit({"c": RunView()}, ["c"])
+    board.commit({"c": RunView()}, ["c"])
     assert multiplexer.runs() == ["a", "b", "c"]
 
 
 def test_subscribers_are_called_for_commits_and_status_changes() -> None:
     """A subscriber that raises does not affect others, and none is called after it unsubscribed."""
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     generations = []
 
     def fail() -> None:
         raise RuntimeError("the event loop is closed")
 
-    multiplexer._subscribe(fail)
-    unsubscribe = multiplexer._subscribe(lambda: generations.append(multiplexer.generation))
-    multiplexer._commit({"a": RunView()})
-    multiplexer._set_status(LoadStatus(loading=True))
-    multiplexer._set_status(LoadStatus(loading=True))
+    board.subscribe(fail)
+    unsubscribe = board.subscribe(lambda: generations.append(multiplexer.generation))
+    board.commit({"a": RunView()})
+    board.set_status(LoadStatus(loading=True))
+    board.set_status(LoadStatus(loading=True))
     assert generations == [1, 1]
     unsubscribe()
-    multiplexer._commit({"a": RunView()})
+    board.commit({"a": RunView()})
     assert generations == [1, 1]
 
 
@@ -560,8 +572,9 @@ def test_a_series_does_not_change_with_later_commits(tmp_path: Path) -> None:
         for step in range(100):
             writer.add_scalar("loss", step, step)
         writer.flush()
-        multiplexer = Multiplexer()
-        loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+        board = Board()
+        multiplexer = Multiplexer(board=board)
+        loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
         loader.load_once()
         before = multiplexer.scalars("run", "loss")
         writer.add_session_log("START", 10)

@@ -9,6 +9,7 @@ import pytest
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries
@@ -56,9 +57,10 @@ def write_event(writer: EventFileWriter, what: str, step: int) -> None:
 
 
 def load(logdir: Path, *, purge_orphaned_data: bool = True) -> Multiplexer:
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     specs = [LogdirSpec(None, str(logdir))]
-    Loader(multiplexer, specs, purge_orphaned_data=purge_orphaned_data).load_once()
+    Loader(board, specs, purge_orphaned_data=purge_orphaned_data).load_once()
     return multiplexer
 
 
@@ -175,8 +177,9 @@ def test_ordinals_are_not_reused_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_start_drops_only_rows_that_were_read_before_it(tmp_path: Path) -> None:
     """Rows that an earlier file gets later are appended, whatever their steps are."""
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
     first = EventFileWriter(tmp_path / "run" / "0.tfevents")
     first.add_scalar("a", 0, 0)
     first.add_scalar("a", 0, 5)
@@ -195,8 +198,9 @@ def test_a_start_drops_only_rows_that_were_read_before_it(tmp_path: Path) -> Non
 
 def test_each_file_follows_the_rule_of_its_own_version(tmp_path: Path) -> None:
     """An old file may grow after a newer one was read."""
-    multiplexer = Multiplexer()
-    loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    loader = Loader(board, [LogdirSpec(None, str(tmp_path))])
     old = EventFileWriter(tmp_path / "run" / "0.tfevents", file_version="brain.Event:1")
     old.add_scalar("a", 0, 5)
     old.flush()

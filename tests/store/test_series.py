@@ -18,6 +18,7 @@ from tables import image_event, scalar_event, table_of
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Claim, Kind
 from tbcore.store import series as series_module
+from tbcore.store.board import Board
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
@@ -185,19 +186,20 @@ def test_points_cost_little_memory(is_even: bool, max_row_bytes: int) -> None:
 def test_columns_of_a_long_series_are_cached_until_the_next_commit() -> None:
     """A page requests the same series again and again. The memory of a run that is gone is free."""
     num_rows = MIN_ROWS_TO_CACHE // 2
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     one = table_of(scalar_event("a", step) for step in range(num_rows))
     schema = EMPTY_SCHEMA.extended(one.columns)
-    multiplexer._commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
+    board.commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
     assert multiplexer.scalars("short", "a") is not multiplexer.scalars("short", "a")
     long = multiplexer.scalars("long", "a")
     assert multiplexer.scalars("long", "a") is long
     columns = [weakref.ref(column) for column in (long.step, long.wall_time, long.value)]
     assert all(column() is not None for column in columns)
-    multiplexer._commit({"long": RunView(schema, (one, one, one))})
+    board.commit({"long": RunView(schema, (one, one, one))})
     assert len(multiplexer.scalars("long", "a").step) == 3 * num_rows
     columns += [weakref.ref(multiplexer.scalars("long", "a").value)]
-    multiplexer._commit({}, ["long"])
+    board.commit({}, ["long"])
     del long
     gc.collect()
     assert [column() for column in columns] == [None] * 4

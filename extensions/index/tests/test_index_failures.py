@@ -219,7 +219,7 @@ def test_a_flipped_bit_is_an_error_or_nothing(logdir: Path, tmp_path: Path, num_
                     check_same(expected, multiplexer)
                     found["same"] += 1
                 else:
-                    assert path.stem in multiplexer._status.problems[0]
+                    assert path.stem in multiplexer._board.status.problems[0]
                     found["named"] += 1
             except TbcoreError as error:
                 is_named = "damaged" in str(error) and path.stem in str(error)

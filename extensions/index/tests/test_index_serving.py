@@ -14,6 +14,7 @@ from same_answers import check_same, loaded, update
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_index import reader as reader_module
@@ -52,9 +53,10 @@ def indexed(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def loader_of(logdir: Path | None, index: Path) -> tuple[Multiplexer, Loader]:
-    multiplexer = Multiplexer()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
     specs = [LogdirSpec(None, str(logdir))] if logdir else []
-    loader = Loader(multiplexer, specs, index=IndexReader(str(index)))
+    loader = Loader(board, specs, index=IndexReader(str(index)))
     loader.load_once()
     return multiplexer, loader
 
@@ -69,8 +71,8 @@ def test_files_of_the_index_are_not_opened(
 
     assert multiplexer.runs() == ["a", "b"]
     assert values(multiplexer, "b") == [5.0]
-    assert multiplexer._status.num_runs == 2
-    assert multiplexer._status.num_files == 2
+    assert multiplexer._board.status.num_runs == 2
+    assert multiplexer._board.status.num_files == 2
 
 
 def test_an_index_that_was_empty_at_first_is_shown_when_it_has_runs(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_damage_that_an_index_knows_of_has_a_line_when_it_is_shown(
     multiplexer, loader = loader_of(logdir, index)
     loader.load_once()
 
-    [line] = multiplexer._status.problems
+    [line] = multiplexer._board.status.problems
     assert "payload checksum wrong" in line
     assert [record.message for record in caplog.records].count(line) == 1
 

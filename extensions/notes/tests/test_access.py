@@ -43,7 +43,7 @@ def archive(client: TbcoreClient, headers: dict[str, str]) -> int:
 
 def until_listed(client: TbcoreClient) -> None:
     """Waits until the files of archived runs are listed, which a server does after its response."""
-    notes = client.multiplexer._notes
+    notes = client.multiplexer._board.notes
     assert isinstance(notes, RunNotes)
     assert notes._lister is not None
     notes._lister.submit(bool).result()  # It does one thing after the other.

@@ -35,7 +35,7 @@ VALID = {
 
 def served(logdir: Path) -> TbcoreClient:
     server = Server(logdir, plugins=[], port=6006)
-    server.multiplexer._notes = RunNotes([LogdirSpec(None, str(logdir))])
+    server.board.notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)
 

@@ -192,7 +192,7 @@ def test_a_line_of_an_error_is_short_whatever_was_sent(logdir: Path) -> None:
 def test_the_stream_has_the_generation(logdir: Path) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
     client, woken = served(logdir), threading.Event()
-    notes = client.multiplexer._notes
+    notes = client.multiplexer._board.notes
     assert isinstance(notes, RunNotes)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
@@ -241,7 +241,7 @@ def test_a_note_that_cannot_be_kept_is_an_error(
     logdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = served(logdir)
-    notes = client.multiplexer._notes
+    notes = client.multiplexer._board.notes
     assert isinstance(notes, RunNotes)
     monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
     response = change(client)

@@ -314,7 +314,7 @@ def test_a_view_that_cannot_be_kept_is_an_error(
     logdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = served(logdir)
-    notes = client.multiplexer._notes
+    notes = client.multiplexer._board.notes
     assert isinstance(notes, RunNotes)
     monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
     assert save(client).status_code == 503

@@ -17,7 +17,7 @@ NAME = "plugins/profile/1/host.xplane.pb"
 
 def watched(uri: str = URI) -> Watched:
     found = Watched(uri)
-    found.multiplexer._claim_files([Claim(files=TRACES)])
+    found.board.claim_files([Claim(files=TRACES)])
     found.loader.load_once()
     return found
 
@@ -34,7 +34,7 @@ def test_files_in_a_bucket(s3: S3Server, tmp_path: Path) -> None:
     found = watched()
     multiplexer = found.multiplexer
     assert multiplexer.has([Claim(files=TRACES)])
-    assert [files.num_files for files in multiplexer._status.other_files] == [1]
+    assert [files.num_files for files in found.board.status.other_files] == [1]
     s3.requests.clear()
     [file] = multiplexer.files("a", TRACES)
     assert (file.name, file.size, len(s3.requests)) == (NAME, 5, 0)
@@ -70,7 +70,7 @@ def test_a_bucket_without_claims_is_listed_as_before(s3: S3Server, tmp_path: Pat
     s3.put("runs/a/model.pt", b"weights")
     found = Watched()
     assert found.steps("a") == [0]
-    [files] = found.multiplexer._status.other_files
+    [files] = found.board.status.other_files
     assert (files.kind, files.num_files, files.example) == ("profile", 1, f"{URI}/a/{NAME}")
 
 

@@ -52,7 +52,7 @@ def test_logs_in_other_clouds_are_read_and_followed(cloud: tuple[str, Any], tmp_
     watched = Watched(f"{bucket}/runs", f"{bucket}-none/runs", f"{bucket}/none")
     for name in names:
         assert watched.steps(name) == [1, 2, 3]
-    status = watched.multiplexer._status
+    status = watched.board.status
     # What does not exist is a bucket, and a directory in a bucket.
     assert status.missing == (f"{bucket}-none", f"{bucket}/none")
     assert status.problems == ()
@@ -66,6 +66,6 @@ def test_logs_in_other_clouds_are_read_and_followed(cloud: tuple[str, Any], tmp_
             system.rm(path)
         assert watched.steps("a") == steps
     assert watched.problems == ()
-    assert watched.multiplexer._status.num_requests - before <= 3 * 3 + 4
+    assert watched.board.status.num_requests - before <= 3 * 3 + 4
     watched.loader.load_once()
     assert watched.multiplexer.runs() == sorted(names[1:])

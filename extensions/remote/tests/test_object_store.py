@@ -52,7 +52,7 @@ def test_a_scan_of_unchanged_files_is_one_listing(s3: S3Server, growing: list[by
 
     assert watched.steps("r07") == list(range(11))
     assert [request.is_listing for request in s3.reads()] == [True]
-    status = watched.multiplexer._status
+    status = watched.board.status
     assert (status.num_requests, status.num_requests_per_scan) == (32, 1)
 
 
@@ -301,11 +301,11 @@ def test_a_bucket_that_does_not_exist_is_waited_for(s3: S3Server, growing: list[
     watched = Watched("s3://later/runs", URI)
     s3.put(f"runs/a/{FILE}", growing[1])
     assert watched.steps("a") == [0, 1]
-    assert watched.multiplexer._status.missing == ("s3://later",)
+    assert watched.board.status.missing == ("s3://later",)
     s3.client.create_bucket(Bucket="later")
     s3.client.put_object(Bucket="later", Key=f"runs/b/{FILE}", Body=growing[2])
     assert watched.steps("b") == [0, 1, 2]
-    assert watched.multiplexer._status.missing == ()
+    assert watched.board.status.missing == ()
     s3.client.delete_object(Bucket="later", Key=f"runs/b/{FILE}")
     s3.client.delete_bucket(Bucket="later")
 
@@ -404,8 +404,8 @@ def test_at_rest_there_are_at_most_ten_listings_an_hour(
     watched.loader.load_once()
     assert listings(3600) <= 10
     assert listings(3600) <= 6
-    watched.multiplexer._num_viewers = 1
-    watched.multiplexer._scan_soon()
+    watched.board.num_viewers = 1
+    watched.board.scan_soon()
     s3.put(f"runs/a/{FILE}", growing[2])
     assert watched.steps("a") == [0, 1, 2]
     assert 115 <= listings(3600) <= 120

@@ -54,7 +54,7 @@ def test_a_slow_listing_does_not_delay_a_disk(s3: S3Server, folder: Path, tmp_pa
         may_answer.clear()
         events(folder / "b" / FILE, 5, 6)
         s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 1, 2))
-        watched.multiplexer._scan_soon()
+        watched.board.scan_soon()
         watched.wake.clear()
     may_answer.set()
 
@@ -178,7 +178,7 @@ def test_a_missing_key_is_not_a_missing_directory(
         [line] = watched.problems
         assert line.startswith(f"cannot list {ssh[0]}{folder}: cannot connect: ")
         assert str(folder / "key") in line
-        assert watched.multiplexer._status.missing == ()
+        assert watched.board.status.missing == ()
 
 
 class Relay:

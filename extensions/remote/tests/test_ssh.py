@@ -83,7 +83,7 @@ class Machine:
             watched = Watched(uri)
             is_read = watched.steps("a") == [1, 2]
             assert is_read == (not watched.problems)
-            assert watched.multiplexer._status.missing == ()
+            assert watched.board.status.missing == ()
             [line] = watched.problems or [""]
         return line.removeprefix(f"cannot list {uri}: ")
 

@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as arrays
 from tbcore import Claim, DecodeError, values
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.tensors import tensor_to_numpy
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries
@@ -60,8 +61,9 @@ def write(path: Path, written: list[Tensor]) -> None:
 
 
 def read(folder: Path) -> Multiplexer:
-    multiplexer = Multiplexer()
-    Loader(multiplexer, [LogdirSpec(None, str(folder))]).load_once()
+    board = Board()
+    multiplexer = Multiplexer(board=board)
+    Loader(board, [LogdirSpec(None, str(folder))]).load_once()
     return multiplexer
 
 

@@ -113,7 +113,7 @@ class SampleLogs:
 
     def __post_init__(self) -> None:
         server = Server(self.logdir, plugins=())
-        self.multiplexer = server.multiplexer
+        self.board, self.multiplexer = server.board, server.multiplexer
         self.reload = server.load_once
         self.reload()
 

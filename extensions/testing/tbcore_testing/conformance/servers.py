@@ -49,7 +49,7 @@ class RunningServer:
         self._server = Server(
             logs.logdir,
             plugins=plugins,
-            multiplexer=logs.multiplexer,
+            board=logs.board,
             path_prefix=prefix,
             wrap=self._recording,
         )
