@@ -54,8 +54,8 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
         assert found.runs() == names
     assert sorted(found.runs()) == sorted(names)
     assert {kind[:3] for kind in found._kinds()} == {kind[:3] for kind in expected._kinds()}
-    details = {each.name: each for each in found._run_details()}
-    for each in expected._run_details():
+    details = {each.name: each for each in found._state.details.values()}
+    for each in expected._state.details.values():
         assert repr(details[each.name]) == repr(each)
     for run in names:
         check_same_run(expected, found, run)

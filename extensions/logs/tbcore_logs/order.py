@@ -1,4 +1,4 @@
-"""The order of names: numbers in them are numbers. tbcore/web/lib/format.js is the same for the
+"""The order of names: numbers in them are numbers. tbcore/web/lib/address.js is the same for the
 page, and tests/names.json has what both must do.
 """
 

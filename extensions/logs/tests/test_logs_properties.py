@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tbcore
 from tbcore import Claim, Multiplexer
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore_logs import Logs
 from tbcore_testing import EventFileWriter, summaries, write_run
@@ -71,8 +72,9 @@ def test_logs_that_are_refreshed_are_like_new(events: list[tuple[str, str]]) -> 
             happen(event, run, number, logdir, logs)
         logs.refresh()
 
-        expected = Multiplexer()
-        Loader(expected, [LogdirSpec(None, folder)]).load_once()
+        board = Board()
+        expected = Multiplexer(board=board)
+        Loader(board, [LogdirSpec(None, folder)]).load_once()
         tags = expected.tags([Claim(is_scalar=True)])
         assert {name: run.scalar_tags for name, run in logs.runs.items()} == tags
         for run in tags:

@@ -1,10 +1,8 @@
 /** Names of runs and tags: their groups, lists of them in the address, and elements. */
 
 import { html } from "htm/preact";
-import { decode, escapeName, unescapeName } from "./address.js";
-import { compareNames, formatName } from "./format.js";
-
-export { compareNames };
+import { compareNames, decode, escapeName, unescapeName } from "./address.js";
+import { formatName } from "./format.js";
 
 /** The tags with the same first path segment. @typedef {{ name: string, tags: string[] }} TagGroup */
 

@@ -1,7 +1,7 @@
 /** The rows of a chart's legend. Pure functions, no DOM. */
 
+import { compareNames } from "../address.js";
 import { groupFigure } from "../group-figure.js";
-import { compareNames } from "../format.js";
 import { countText, nearestIndex } from "./hover.js";
 import { extent, lastIndex, xColumn } from "./series.js";
 

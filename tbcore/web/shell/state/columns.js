@@ -3,7 +3,8 @@
  * a table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { compareNames, formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
+import { compareNames } from "../../lib/address.js";
+import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
 import { STATISTICS, groupText, readNumber } from "../../lib/queries/names.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */

@@ -4,9 +4,9 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatAddress, parseAddress } from "../../lib/address.js";
+import { compareNames, formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
-import { compareNames, parseLists } from "../../lib/text-names.js";
+import { parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
 import { AUTO, AUTO_LIMIT, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";

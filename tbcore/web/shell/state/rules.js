@@ -7,7 +7,7 @@ import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
-import { compareNames } from "../../lib/format.js";
+import { compareNames } from "../../lib/address.js";
 import { colorsOf } from "../../lib/ui/colors.js";
 import { groupRows, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
