@@ -39,8 +39,10 @@ _WATCH_SECONDS = 1.0
 """Pause between two looks for what other processes have written."""
 _IDLE_SECONDS = 60.0
 """Nobody looks for changes if no data was requested for so long; requests for notes do."""
-_PAUSE_FACTOR = 300
-"""A pause is at least this many times as long as the look before it."""
+_PAUSE_FACTOR = 100
+"""A pause is at least this many times the processor time of the look before it: 1 % of a core."""
+_MAX_PAUSE_SECONDS = 30.0
+"""Looks that read everything again are few, so changes need not wait longer than this."""
 _MAX_REPORTED = 1000
 """Maximum number of different problems that a process logs: one may have a number that rises."""
 
@@ -102,8 +104,7 @@ class RunNotes:
     @property
     def generation(self) -> int:
         """Rises with each change that `refresh` or `change` has seen."""
-        files = self._defaults.generation if self._defaults else 0
-        return files + sum(store.generation for store in self._every)
+        return self._generation_without(None)
 
     @property
     def problems(self) -> list[str]:
@@ -162,7 +163,7 @@ class RunNotes:
         which they changed."""
         self._read_once()
         for prefix, store in self._stores:
-            others = self.generation - store.generation
+            others = self._generation_without(store)
             for run, records, generation in store.all():
                 yield prefix + run, records, generation + others
 
@@ -183,6 +184,7 @@ class RunNotes:
         runs later, in a thread.
         """
         by_store: dict[int, list[str]] = {}
+        before = self.generation  # Before the first look, which may find changes of others.
         runs = list(dict.fromkeys(runs))
         places = [self._place_of(run) for run in runs]
         for store, name in places:
@@ -199,7 +201,6 @@ class RunNotes:
                 f"{plural(len(runs), 'run')}, and at most {size(max_bytes)} are taken at once; "
                 "change fewer runs at a time, or note less about each"
             )
-        before = self.generation
         for _, store in self._stores:
             names = by_store.get(id(store), ())
             began_at = time.time()
@@ -306,6 +307,14 @@ class RunNotes:
         command = f"tbcore notes list {shlex.quote(os.path.dirname(path))}"
         return [one_line(f"{path}: {count} mistakes; `{command}` shows them")]
 
+    def _generation_without(self, left_out: Store | None) -> int:
+        """The generation as far as it is of other stores than one.
+
+        Not a difference: another thread may read that store in between.
+        """
+        files = self._defaults.generation if self._defaults else 0
+        return files + sum(store.generation for store in self._every if store is not left_out)
+
     def _read_once(self) -> None:
         if not self.is_read:
             self.refresh()
@@ -332,11 +341,13 @@ def _watch(ref: weakref.ref[RunNotes]) -> None:
     """Looks for changes by other processes while somebody may see them, as long as there are the
     notes."""
     while (notes := ref()) is not None:
-        began_at = time.perf_counter()
+        # Of this thread alone: a look that waited for a slow disk has cost nothing.
+        began_at = time.thread_time()
         try:
             if notes.idle_seconds() < _IDLE_SECONDS or not notes.is_read:
                 notes.refresh()
         except Exception:
             logger.exception("notes cannot be read")
         del notes
-        time.sleep(max(_WATCH_SECONDS, _PAUSE_FACTOR * (time.perf_counter() - began_at)))
+        pause = _PAUSE_FACTOR * (time.thread_time() - began_at)
+        time.sleep(min(max(pause, _WATCH_SECONDS), _MAX_PAUSE_SECONDS))

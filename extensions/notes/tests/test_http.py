@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from common_fixtures import until
 from noted_servers import WRITE_TOKEN as TOKEN
 from noted_servers import served
 
@@ -58,6 +60,24 @@ def test_a_change_is_in_the_answer_and_in_later_ones(logdir: Path) -> None:
     assert later["runs"]["a"]["note"]["value"] == "why"
     for since in ("", "x-1", "1", f"{answer['generation']}0x"):
         assert client.get("data/notes", params={"since": since}).json()["is_delta"] is False
+
+
+def test_a_look_that_waited_for_the_disk_delays_no_other_one(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others note is seen soon, also on a loaded machine or a slow network directory."""
+    refresh, looks = RunNotes.refresh, []
+
+    def waiting(notes: RunNotes) -> None:
+        looks.append(notes)
+        time.sleep(0.3)
+        refresh(notes)
+
+    monkeypatch.setattr(RunNotes, "refresh", waiting)
+    client = served(logdir)
+    client.get("data/runs")  # Without requests, there are no looks.
+    before = len(looks)
+    until(lambda: len(looks) >= before + 3)
 
 
 def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:
