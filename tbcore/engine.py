@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     )
     from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
+    from tbcore.eventfiles.decoder import Decoder
+    from tbcore.eventfiles.framing import Damage
     from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, logdirs_here
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+    from tbcore.eventfiles.read_ahead import SmallFileReader
     from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
     from tbcore.eventfiles.table import Columns, Table
-    from tbcore.eventfiles.tail import read_last_event_times
+    from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_last_event_times
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
     from tbcore.extensions import guarded, loaded
@@ -45,28 +48,29 @@ if TYPE_CHECKING:
     from tbcore.queries.syntax import parse, parse_attribute
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
-    from tbcore.store.batch_reader import BatchReader
     from tbcore.store.notes import Notes, open_notes
+    from tbcore.store.run import RunData
+    from tbcore.store.run_reader import RunReader, preload_small_files
     from tbcore.store.series import Point, Series
     from tbcore.store.state import is_live
     from tbcore.store.stored_runs import RunIndex
-    from tbcore.store.strict_reader import ReadFile, StrictReader
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
     from tbcore.store.watch import watch
-    from tbcore.store.work_queue import TrackedRun, sort_key
+    from tbcore.store.work_queue import TrackedRun, find_remote_event_times, sort_key
     from tbcore.text import close_matches, describe, listed, one_line, plural, quoted, size
 
 __all__ = [
-    "Attribute", "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event",
-    "EventFile", "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec",
-    "Notes", "OptionError", "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView",
-    "Scan", "Schema", "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary",
-    "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
-    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of",
-    "fields", "find_unshown", "format_attribute", "format_name", "group_text", "guarded",
-    "in_quotes", "installed_plugins", "is_event_file", "is_live", "is_uri", "listed",
-    "load_plugins", "loaded", "logdir_specs", "logdirs_here", "logs_discarded", "matches",
-    "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute", "plural", "quoted",
+    "Attribute", "Columns", "Command", "CommandGroup", "Config", "Damage", "Decoder", "Event",
+    "EventFile", "ExtensionError", "FileReader", "FileRef", "FileReplacedError", "Found",
+    "LoadedPlugin", "Logdir", "LogdirSpec", "Notes", "OptionError", "Pacing", "Point", "RunColumns",
+    "RunData", "RunIndex", "RunReader", "RunView", "Scan", "Schema", "Series", "Server",
+    "SmallFileReader", "Storage", "StoredRun", "Summary", "SummaryMetadata", "Table", "TagInfo",
+    "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address", "close_matches",
+    "describe", "did_you_mean", "encode_varint", "fact_of", "fields", "find_remote_event_times",
+    "find_unshown", "format_attribute", "format_name", "group_text", "guarded", "in_quotes",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "load_plugins", "loaded",
+    "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
+    "open_notes", "parse", "parse_attribute", "plural", "preload_small_files", "quoted",
     "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
     "to_json", "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
@@ -82,13 +86,16 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     ),
     "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
+    "tbcore.eventfiles.decoder": ("Decoder",),
+    "tbcore.eventfiles.framing": ("Damage",),
     "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan", "logdirs_here"),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
+    "tbcore.eventfiles.read_ahead": ("SmallFileReader",),
     "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
     "tbcore.eventfiles.table": ("Columns", "Table"),
-    "tbcore.eventfiles.tail": ("read_last_event_times",),
+    "tbcore.eventfiles.tail": ("FileReader", "FileReplacedError", "read_last_event_times"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
     "tbcore.extensions": ("guarded", "loaded"),
@@ -106,15 +113,15 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.queries.syntax": ("parse", "parse_attribute"),
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
-    "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.notes": ("Notes", "open_notes"),
+    "tbcore.store.run": ("RunData",),
+    "tbcore.store.run_reader": ("RunReader", "preload_small_files"),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.state": ("is_live",),
     "tbcore.store.stored_runs": ("RunIndex",),
-    "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
     "tbcore.store.watch": ("watch",),
-    "tbcore.store.work_queue": ("TrackedRun", "sort_key"),
+    "tbcore.store.work_queue": ("TrackedRun", "find_remote_event_times", "sort_key"),
     "tbcore.text": ("close_matches", "describe", "listed", "one_line", "plural", "quoted", "size"),
 }
 """Maps each module to the names that it defines."""

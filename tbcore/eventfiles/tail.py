@@ -1,9 +1,9 @@
 """FileReader: reads an event file that may still be growing, and continues where it stopped.
 
-A reader of another file format would take its place in `tbcore.store.run_reader` and
-`tbcore.store.strict_reader`, for files that `is_event_file` accepts. It would yield the same items
-and report the same `Damage`, and must not be read ahead. Its scalars need nothing else. References
-are records of event files by design, since plugins get the protobuf value in them.
+A reader of another file format would take its place in `tbcore.store.run_reader`, and in the
+command `check`, for files that `is_event_file` accepts. It would yield the same items and report
+the same `Damage`, and must not be read ahead. Its scalars need nothing else. References are records
+of event files by design, since plugins get the protobuf value in them.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tbcore import TbcoreError
-from tbcore.engine import BatchReader, Logdir, LogdirSpec, RunView, one_line
+from tbcore.engine import Logdir, LogdirSpec, RunView, one_line
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
+from tbcore_logs.batch_reader import BatchReader
 from tbcore_logs.checks import CheckReport, Finding
 
 

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from tbcore import DataLossError, NotFoundError, TbcoreError
-from tbcore.engine import BatchReader, EventFile, StoredRun, TrackedRun, one_line, plural
+from tbcore.engine import EventFile, StoredRun, TrackedRun, one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment
+from tbcore_logs.batch_reader import BatchReader
 
 MAX_SEGMENT_ROWS = 1 << 22
 """Approximate number of rows in a full segment: 20 MB on disk, and 100 MB in memory."""

@@ -7,8 +7,9 @@
 `Logs` has all runs, `Run` the data of one run, and `ScalarTable` the points of several runs.
 
 tbcore-compat and tbcore-index also use `ROOT`, `LazyReader`, `RunSnapshot` and `multiplexer_of` of
-`tbcore_logs.reading`, `UnknownNameError` of `tbcore_logs.errors`, `CheckReport` and `Finding` of
-`tbcore_logs.checks`, and `command_output` of `tbcore_logs.printing.access`.
+`tbcore_logs.reading`, `BatchReader` of `tbcore_logs.batch_reader`, `UnknownNameError` of
+`tbcore_logs.errors`, `CheckReport` and `Finding` of `tbcore_logs.checks`, and `command_output` of
+`tbcore_logs.printing.access`.
 """
 
 from __future__ import annotations

@@ -8,14 +8,11 @@ from typing import Any, NamedTuple
 
 from tbcore import Multiplexer
 from tbcore.engine import (
-    BatchReader,
     EventFile,
     Logdir,
     LogdirSpec,
     Pacing,
-    ReadFile,
     RunView,
-    StrictReader,
     find_unshown,
     load_plugins,
     one_line,
@@ -23,7 +20,9 @@ from tbcore.engine import (
     size,
 )
 from tbcore.values import SESSION_START_TAG
+from tbcore_logs.batch_reader import BatchReader
 from tbcore_logs.reading import unfinished
+from tbcore_logs.strict_reader import ReadFile, StrictReader
 
 _MAX_LINES_PER_FILE = 20
 """Maximum number of findings that are printed for one file; JSON has all of them."""

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
 from tbcore.engine import (
-    BatchReader,
     EventFile,
     ExtensionError,
     Logdir,
@@ -42,6 +41,7 @@ from tbcore.engine import (
     open_notes,
     read_last_event_times,
 )
+from tbcore_logs.batch_reader import BatchReader
 
 logger = logging.getLogger("tbcore.logs")
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.framing import Damage
-from tbcore.eventfiles.storage import EventFile
-from tbcore.eventfiles.tail import FileReader, FileReplacedError
-from tbcore.store.run import RunData
-from tbcore.store.view import RunView
+from tbcore.engine import (
+    Damage,
+    Decoder,
+    EventFile,
+    FileReader,
+    FileReplacedError,
+    RunData,
+    RunView,
+)
 
 
 class ReadFile(NamedTuple):

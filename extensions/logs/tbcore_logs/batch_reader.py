@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.storage import EventFile
-from tbcore.eventfiles.tail import FileReplacedError
-from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.work_queue import TrackedRun, find_remote_event_times
+from tbcore.engine import (
+    Decoder,
+    EventFile,
+    FileReplacedError,
+    RunReader,
+    SmallFileReader,
+    TrackedRun,
+    find_remote_event_times,
+    preload_small_files,
+)
 
 
 class BatchReader:
