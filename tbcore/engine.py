@@ -20,10 +20,23 @@ if TYPE_CHECKING:
         warnings_printed,
     )
     from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
-    from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
+    from tbcore.eventfiles.addresses import (
+        absolute,
+        checked_address,
+        is_uri,
+        storage_of,
+        without_passwords,
+    )
     from tbcore.eventfiles.decoder import Decoder
     from tbcore.eventfiles.framing import Damage
-    from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, logdirs_here
+    from tbcore.eventfiles.logdir import (
+        Logdir,
+        LogdirSpec,
+        Scan,
+        checked_specs,
+        local_directory,
+        logdirs_here,
+    )
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
@@ -38,7 +51,7 @@ if TYPE_CHECKING:
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
     from tbcore.plugins.config import Config, user_directory
-    from tbcore.plugins.loading import load_plugins
+    from tbcore.plugins.loading import load_plugins, plugins_of
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
     from tbcore.queries import format_name, in_quotes
@@ -46,8 +59,12 @@ if TYPE_CHECKING:
     from tbcore.queries.evaluation import Attribute, fact_of, group_text
     from tbcore.queries.offers import format_attribute
     from tbcore.queries.syntax import parse, parse_attribute
-    from tbcore.server.in_thread import Server
+    from tbcore.server.app import App, create_app
+    from tbcore.server.http_server import HttpServer
+    from tbcore.server.listen import Listening, listen, loopback
     from tbcore.server.unclaimed import find_unshown
+    from tbcore.store.board import Board
+    from tbcore.store.loader import Loader
     from tbcore.store.notes import Notes, open_notes
     from tbcore.store.run import RunData
     from tbcore.store.run_reader import RunReader, preload_small_files
@@ -60,19 +77,21 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, describe, listed, one_line, plural, quoted, size
 
 __all__ = [
-    "Attribute", "Columns", "Command", "CommandGroup", "Config", "Damage", "Decoder", "Event",
-    "EventFile", "ExtensionError", "FileReader", "FileRef", "FileReplacedError", "Found",
-    "LoadedPlugin", "Logdir", "LogdirSpec", "Notes", "OptionError", "Pacing", "Point", "RunColumns",
-    "RunData", "RunIndex", "RunReader", "RunView", "Scan", "Schema", "Series", "Server",
-    "SmallFileReader", "Storage", "StoredRun", "Summary", "SummaryMetadata", "Table", "TagInfo",
-    "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address", "close_matches",
-    "describe", "did_you_mean", "encode_varint", "fact_of", "fields", "find_remote_event_times",
-    "find_unshown", "format_attribute", "format_name", "group_text", "guarded", "in_quotes",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "load_plugins", "loaded",
-    "logdir_specs", "logdirs_here", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
-    "open_notes", "parse", "parse_attribute", "plural", "preload_small_files", "quoted",
-    "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
-    "to_json", "user_directory", "warn", "warnings_printed", "watch",
+    "App", "Attribute", "Board", "Columns", "Command", "CommandGroup", "Config", "Damage",
+    "Decoder", "Event", "EventFile", "ExtensionError", "FileReader", "FileRef", "FileReplacedError",
+    "Found", "HttpServer", "Listening", "LoadedPlugin", "Loader", "Logdir", "LogdirSpec", "Notes",
+    "OptionError", "Pacing", "Point", "RunColumns", "RunData", "RunIndex", "RunReader", "RunView",
+    "Scan", "Schema", "Series", "SmallFileReader", "Storage", "StoredRun", "Summary",
+    "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
+    "absolute", "checked_address", "checked_specs", "close_matches", "create_app", "describe",
+    "did_you_mean", "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_unshown",
+    "format_attribute", "format_name", "group_text", "guarded", "in_quotes", "installed_plugins",
+    "is_event_file", "is_live", "is_uri", "listed", "listen", "load_plugins", "loaded",
+    "local_directory", "logdir_specs", "logdirs_here", "logs_discarded", "loopback", "matches",
+    "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute", "plugins_of", "plural",
+    "preload_small_files", "quoted", "read_last_event_times", "replace_query", "size", "sort_key",
+    "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed",
+    "watch", "without_passwords",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -85,10 +104,23 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
         "warnings_printed",
     ),
     "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
-    "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
+    "tbcore.eventfiles.addresses": (
+        "absolute",
+        "checked_address",
+        "is_uri",
+        "storage_of",
+        "without_passwords",
+    ),
     "tbcore.eventfiles.decoder": ("Decoder",),
     "tbcore.eventfiles.framing": ("Damage",),
-    "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan", "logdirs_here"),
+    "tbcore.eventfiles.logdir": (
+        "Logdir",
+        "LogdirSpec",
+        "Scan",
+        "checked_specs",
+        "local_directory",
+        "logdirs_here",
+    ),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
@@ -103,7 +135,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
     "tbcore.plugins.config": ("Config", "user_directory"),
-    "tbcore.plugins.loading": ("load_plugins",),
+    "tbcore.plugins.loading": ("load_plugins", "plugins_of"),
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
     "tbcore.queries": ("format_name", "in_quotes"),
@@ -111,8 +143,12 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.queries.evaluation": ("Attribute", "fact_of", "group_text"),
     "tbcore.queries.offers": ("format_attribute",),
     "tbcore.queries.syntax": ("parse", "parse_attribute"),
-    "tbcore.server.in_thread": ("Server",),
+    "tbcore.server.app": ("App", "create_app"),
+    "tbcore.server.http_server": ("HttpServer",),
+    "tbcore.server.listen": ("Listening", "listen", "loopback"),
     "tbcore.server.unclaimed": ("find_unshown",),
+    "tbcore.store.board": ("Board",),
+    "tbcore.store.loader": ("Loader",),
     "tbcore.store.notes": ("Notes", "open_notes"),
     "tbcore.store.run": ("RunData",),
     "tbcore.store.run_reader": ("RunReader", "preload_small_files"),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[2] / "tbcore"
 
-MAX_CODE_LINES = 12_178
+MAX_CODE_LINES = 12_098
 """A feature that needs more says in its commit why the core must have it."""
-MAX_MODULES = 119
+MAX_MODULES = 118
 MAX_MODULE_LINES = 460
 
 _LAYOUT = {

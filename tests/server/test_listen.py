@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tbcore.engine import Server
 from tbcore.errors import TbcoreError
 from tbcore.server.listen import Listening, listen
+from tbcore_testing.in_thread import Server
 
 
 @pytest.fixture

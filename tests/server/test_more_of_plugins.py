@@ -15,13 +15,14 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from tbcore import Multiplexer, PluginInfo, PluginOptions, hookimpl
-from tbcore.engine import Server, load_plugins
+from tbcore.engine import load_plugins
 from tbcore.http import json_response
 from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore.plugins.config import Config
 from tbcore.server.app import create_app
 from tbcore.store.board import Board
 from tbcore_testing import make_client, write_run
+from tbcore_testing.in_thread import Server
 
 
 def plugin(title: str = "Hello", **hooks: Any) -> Any:

@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, NotFoundError, PluginInfo, hookimpl
-from tbcore.engine import Server, load_plugins
+from tbcore.engine import load_plugins
 from tbcore.eventfiles import local_disk
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.other_files import matches
 from tbcore.eventfiles.storage import Pacing
 from tbcore.http import bytes_response, json_response, required
 from tbcore_testing import TbcoreClient, make_client, write_run
+from tbcore_testing.in_thread import Server
 
 TRACES = "plugins/profile/*/*.xplane.pb"
 CLAIMS = (Claim(files=TRACES), Claim(files="notes?.txt"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tbcore.engine import LogdirSpec, Server
+from tbcore.engine import LogdirSpec
 from tbcore_notes.notes import RunNotes
 from tbcore_testing.client import TbcoreClient
+from tbcore_testing.in_thread import Server
 
 WRITE_TOKEN = "a-write-token"
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from tables import table_of
 
-from tbcore.engine import Server
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
@@ -28,6 +27,7 @@ from tbcore.store.state import RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, Schema, TagInfo
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
+from tbcore_testing.in_thread import Server
 
 ANY = (Claim(),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))

@@ -11,11 +11,12 @@ import pytest
 from commands import piped
 from noted_servers import WRITE_TOKEN, served
 
-from tbcore.engine import LogdirSpec, Server
+from tbcore.engine import LogdirSpec
 from tbcore_notes.access import TOKEN_HEADER, new_write_token
 from tbcore_notes.notes import RunNotes
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
+from tbcore_testing.in_thread import Server
 
 TOKEN, READ = "a-token", "a-read-token"
 SECRET = "/" + "s" * 32

@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import tbcore
-from tbcore.engine import LogdirSpec, Server
+from tbcore.engine import LogdirSpec
 from tbcore_notes import defaults
 from tbcore_notes.defaults import Defaults, checked_defaults
 from tbcore_notes.notes import RunNotes
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
+from tbcore_testing.in_thread import Server
 
 VALID = {
     "tab": "scalars",

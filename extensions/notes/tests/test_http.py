@@ -13,13 +13,14 @@ from noted_servers import WRITE_TOKEN as TOKEN
 from noted_servers import served
 
 from tbcore import BadRequestError
-from tbcore.engine import LogdirSpec, Server
+from tbcore.engine import LogdirSpec
 from tbcore_notes import http
 from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.store import LabelChange, NotesError
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
+from tbcore_testing.in_thread import Server
 
 SAME = {"sec-fetch-site": "same-origin", "origin": "http://localhost:6006"}
 OWN = {**SAME, TOKEN_HEADER: TOKEN}

@@ -22,6 +22,7 @@ from tbcore_testing.writer import EventFileWriter, record_bytes
 
 if TYPE_CHECKING:
     from tbcore_testing.client import TbcoreClient, make_client, read_columns
+    from tbcore_testing.in_thread import Server
     from tbcore_testing.media_tests import MediaTests
     from tbcore_testing.page import Page
     from tbcore_testing.route_tests import RouteTests, SeriesResponseTests, SeriesTests
@@ -33,6 +34,7 @@ __all__ = [
     "RouteTests",
     "SeriesResponseTests",
     "SeriesTests",
+    "Server",
     "TbcoreClient",
     "graphs",
     "make_client",
@@ -53,8 +55,8 @@ def __getattr__(name: str) -> Any:
         from tbcore_testing import media_tests, route_tests
 
         return getattr(media_tests if name == "MediaTests" else route_tests, name)
-    if name == "Page":
-        from tbcore_testing.page import Page
+    if name in ("Page", "Server"):
+        from tbcore_testing import in_thread, page
 
-        return Page
+        return page.Page if name == "Page" else in_thread.Server
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

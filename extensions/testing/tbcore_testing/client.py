@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Multiplexer, TbcoreError
-from tbcore.engine import Config, Server, load_plugins
+from tbcore.engine import Config, load_plugins
+from tbcore_testing.in_thread import Server
 
 with warnings.catch_warnings():
     # Starlette warns that httpx will be replaced. Both work here, and the tests of a plugin need
@@ -80,7 +81,7 @@ def make_client(
     With `dev` an exception of a plugin is raised where it happens, and there is no timeout for
     `is_active`; without `dev`, the server behaves as it does for users. If `logdir_spec` is set, it
     is read instead of `logdir`. `plugins_dirs` are folders with more plugins to load. Other options
-    are those of `tbcore.engine.Server`, such as `path_prefix` or `samples_per_plugin`.
+    are those of `Server`, such as `path_prefix` or `samples_per_plugin`.
 
     Raises TbcoreError if the log directory cannot be listed, as with wrong credentials. One that
     does not exist has no runs.

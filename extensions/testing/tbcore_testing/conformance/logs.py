@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from tbcore import Claim, Claims, Kind
-from tbcore.engine import Event, Server, Summary, matches
+from tbcore.engine import Event, Summary, matches
 from tbcore_testing import graphs, summaries
+from tbcore_testing.in_thread import Server
 from tbcore_testing.writer import EventFileWriter
 
 NUM_TAGS_IN_MANY = 10_000

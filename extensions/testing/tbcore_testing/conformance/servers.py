@@ -9,8 +9,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tbcore.engine import LoadedPlugin, Server, replace_query
+from tbcore.engine import LoadedPlugin, replace_query
 from tbcore_testing.conformance.logs import SampleLogs
+from tbcore_testing.in_thread import Server
 
 PREFIX = "/below/a prefix"
 """Path prefix of the servers, as behind a proxy. The space must be encoded in addresses."""

@@ -13,18 +13,25 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp
 
-from tbcore.errors import OptionError, TbcoreError
-from tbcore.eventfiles.addresses import absolute, without_passwords
-from tbcore.eventfiles.logdir import checked_specs, local_directory
-from tbcore.plugins.config import Config
-from tbcore.plugins.loading import plugins_of
-from tbcore.plugins.types import LoadedPlugin
-from tbcore.server.app import App, create_app
-from tbcore.server.http_server import HttpServer
-from tbcore.server.listen import Listening, listen, loopback
-from tbcore.store.board import Board
-from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
+from tbcore import Multiplexer, TbcoreError
+from tbcore.engine import (
+    App,
+    Board,
+    Config,
+    HttpServer,
+    Listening,
+    LoadedPlugin,
+    Loader,
+    OptionError,
+    absolute,
+    checked_specs,
+    create_app,
+    listen,
+    local_directory,
+    loopback,
+    plugins_of,
+    without_passwords,
+)
 
 END_TIMEOUT_SECONDS = 10
 

@@ -16,12 +16,12 @@ import pytest
 from common_fixtures import until
 
 from tbcore import PluginInfo, hookimpl
-from tbcore.engine import Server, load_plugins
+from tbcore.engine import load_plugins
 from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.local_disk import LocalDisk, LocalRoot
 from tbcore.eventfiles.storage import Pacing
 from tbcore.store.board import Board
-from tbcore_testing import write_run
+from tbcore_testing import Server, write_run
 
 
 def get(server: Server, path: str) -> Any:
@@ -192,10 +192,10 @@ async def fail_later(*args: object, **options: object) -> None:
 @pytest.mark.parametrize(
     ("part", "fault"),
     [
-        ("in_thread.create_app", fail),
+        ("tbcore_testing.in_thread.create_app", fail),
         ("wrap", fail),
-        ("http_server.HttpServer.startup", fail_later),
-        ("in_thread.Loader.start", fail),
+        ("tbcore.server.http_server.HttpServer.startup", fail_later),
+        ("tbcore_testing.in_thread.Loader.start", fail),
     ],
 )
 def test_a_start_that_fails_raises_its_error_and_leaves_nothing(
@@ -210,7 +210,7 @@ def test_a_start_that_fails_raises_its_error_and_leaves_nothing(
     server = Server(tmp_path, plugins=(), reload_interval=0.1, wrap=wrap)
     with monkeypatch.context() as patch:
         if not wrap:
-            patch.setattr(f"tbcore.server.{part}", fault)
+            patch.setattr(part, fault)
         with pytest.raises(RuntimeError, match="no luck"):
             server.start()
 
