@@ -51,9 +51,17 @@ if TYPE_CHECKING:
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
     from tbcore.plugins.config import Config, user_directory
-    from tbcore.plugins.loading import load_plugins, plugins_of
-    from tbcore.plugins.sources import installed_plugins
-    from tbcore.plugins.types import LoadedPlugin
+    from tbcore.plugins.loading import (
+        close_all,
+        find_sources,
+        load_plugins,
+        load_sources,
+        mount_all,
+        plugins_of,
+    )
+    from tbcore.plugins.sources import Source, in_folder, installed_plugins
+    from tbcore.plugins.stats import PluginStats
+    from tbcore.plugins.types import LoadedPlugin, MountedPlugin
     from tbcore.queries import format_name, in_quotes
     from tbcore.queries.attributes import RunColumns
     from tbcore.queries.evaluation import Attribute, fact_of, group_text
@@ -62,6 +70,7 @@ if TYPE_CHECKING:
     from tbcore.server.app import App, create_app
     from tbcore.server.http_server import HttpServer
     from tbcore.server.listen import Listening, listen, loopback
+    from tbcore.server.routing import Row
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.board import Board
     from tbcore.store.loader import Loader
@@ -74,24 +83,34 @@ if TYPE_CHECKING:
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
     from tbcore.store.watch import watch
     from tbcore.store.work_queue import TrackedRun, find_remote_event_times, sort_key
-    from tbcore.text import close_matches, describe, listed, one_line, plural, quoted, size
+    from tbcore.text import (
+        close_matches,
+        describe,
+        listed,
+        one_line,
+        plural,
+        printable_line,
+        quoted,
+        size,
+    )
 
 __all__ = [
     "App", "Attribute", "Board", "Columns", "Command", "CommandGroup", "Config", "Damage",
     "Decoder", "Event", "EventFile", "ExtensionError", "FileReader", "FileRef", "FileReplacedError",
-    "Found", "HttpServer", "Listening", "LoadedPlugin", "Loader", "Logdir", "LogdirSpec", "Notes",
-    "OptionError", "Pacing", "Point", "RunColumns", "RunData", "RunIndex", "RunReader", "RunView",
-    "Scan", "Schema", "Series", "SmallFileReader", "Storage", "StoredRun", "Summary",
-    "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
-    "absolute", "checked_address", "checked_specs", "close_matches", "create_app", "describe",
-    "did_you_mean", "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_unshown",
-    "format_attribute", "format_name", "group_text", "guarded", "in_quotes", "installed_plugins",
-    "is_event_file", "is_live", "is_uri", "listed", "listen", "load_plugins", "loaded",
-    "local_directory", "logdir_specs", "logdirs_here", "logs_discarded", "loopback", "matches",
-    "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute", "plugins_of", "plural",
-    "preload_small_files", "quoted", "read_last_event_times", "replace_query", "size", "sort_key",
-    "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed",
-    "watch", "without_passwords",
+    "Found", "HttpServer", "Listening", "LoadedPlugin", "Loader", "Logdir", "LogdirSpec",
+    "MountedPlugin", "Notes", "OptionError", "Pacing", "PluginStats", "Point", "Row", "RunColumns",
+    "RunData", "RunIndex", "RunReader", "RunView", "Scan", "Schema", "Series", "SmallFileReader",
+    "Source", "Storage", "StoredRun", "Summary", "SummaryMetadata", "Table", "TagInfo",
+    "TensorProto", "TrackedRun", "UnknownStorageError", "absolute", "checked_address",
+    "checked_specs", "close_all", "close_matches", "create_app", "describe", "did_you_mean",
+    "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_sources", "find_unshown",
+    "format_attribute", "format_name", "group_text", "guarded", "in_folder", "in_quotes",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "listen", "load_plugins",
+    "load_sources", "loaded", "local_directory", "logdir_specs", "logdirs_here", "logs_discarded",
+    "loopback", "matches", "mount_all", "numpy_to_tensor", "one_line", "open_notes", "parse",
+    "parse_attribute", "plugins_of", "plural", "preload_small_files", "printable_line", "quoted",
+    "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
+    "to_json", "user_directory", "warn", "warnings_printed", "watch", "without_passwords",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -135,9 +154,17 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
     "tbcore.plugins.config": ("Config", "user_directory"),
-    "tbcore.plugins.loading": ("load_plugins", "plugins_of"),
-    "tbcore.plugins.sources": ("installed_plugins",),
-    "tbcore.plugins.types": ("LoadedPlugin",),
+    "tbcore.plugins.loading": (
+        "close_all",
+        "find_sources",
+        "load_plugins",
+        "load_sources",
+        "mount_all",
+        "plugins_of",
+    ),
+    "tbcore.plugins.sources": ("Source", "in_folder", "installed_plugins"),
+    "tbcore.plugins.stats": ("PluginStats",),
+    "tbcore.plugins.types": ("LoadedPlugin", "MountedPlugin"),
     "tbcore.queries": ("format_name", "in_quotes"),
     "tbcore.queries.attributes": ("RunColumns",),
     "tbcore.queries.evaluation": ("Attribute", "fact_of", "group_text"),
@@ -146,6 +173,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.app": ("App", "create_app"),
     "tbcore.server.http_server": ("HttpServer",),
     "tbcore.server.listen": ("Listening", "listen", "loopback"),
+    "tbcore.server.routing": ("Row",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.board": ("Board",),
     "tbcore.store.loader": ("Loader",),
@@ -158,7 +186,16 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
     "tbcore.store.watch": ("watch",),
     "tbcore.store.work_queue": ("TrackedRun", "find_remote_event_times", "sort_key"),
-    "tbcore.text": ("close_matches", "describe", "listed", "one_line", "plural", "quoted", "size"),
+    "tbcore.text": (
+        "close_matches",
+        "describe",
+        "listed",
+        "one_line",
+        "plural",
+        "printable_line",
+        "quoted",
+        "size",
+    ),
 }
 """Maps each module to the names that it defines."""
 

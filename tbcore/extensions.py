@@ -7,6 +7,7 @@
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
     tbcore.storage    a `Storage` of `tbcore.eventfiles.storage`, by the scheme of its URIs
     tbcore.launchers  a `Launcher` of `tbcore.server.launchers`
+    tbcore.dev        a function from a `Config` to `DevTools` of `tbcore.server.app`
     tbcore.notes      a function that `tbcore.store.notes.open_notes` calls
 
 Finding an entry point imports nothing of its distribution. An entry point that cannot be loaded
@@ -46,6 +47,7 @@ INDEX = "tbcore.index"
 STORAGE = "tbcore.storage"
 LAUNCHERS = "tbcore.launchers"
 NOTES = "tbcore.notes"
+DEV = "tbcore.dev"
 
 _LOGS_COMMANDS = ("check", "completion", "diff", "export", "ls", "report", "show", "tags", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
@@ -57,6 +59,7 @@ INSTALL: Mapping[tuple[str, str], str] = {
     (INDEX, "index"): "tbcore-index",
     (LAUNCHERS, "tensorboard_magic"): "tbcore-jupyter",
     (NOTES, "notes"): "tbcore-notes",
+    (DEV, "dev"): "tbcore-testing",
     **{
         (STORAGE, scheme): f"tbcore-remote{extra}"
         for extra, schemes in {
@@ -73,7 +76,7 @@ INSTALL: Mapping[tuple[str, str], str] = {
 """Maps the group and name of each entry point of tbcore's own extensions to the distribution to
 install for it. If several distributions have the entry point, this one is used."""
 
-_SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index", NOTES: "a note on runs"}
+_SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index", NOTES: "a note on runs", DEV: "--dev"}
 """Maps groups that have a single name to their subject in messages."""
 _SLOW_IMPORT_SECONDS = 5.0
 """The import of an extension is reported when it takes longer than this."""

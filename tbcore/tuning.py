@@ -134,9 +134,6 @@ class Tuning:
     wrong_token_log_seconds: float = 60.0
     """Minimum time between two log lines about requests with a wrong token. With `--dev`, also the
     length of the time window within which the number of log lines about pages is limited."""
-    reload_delay_seconds: float = 0.1
-    """A plugin is reloaded when its files have been unchanged for this long: editors write a file
-    in several steps."""
 
     def __post_init__(self) -> None:
         # Pieces grow to four times this size, and `record_bounds` reads three bytes of each length.

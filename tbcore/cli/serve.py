@@ -27,7 +27,7 @@ from tbcore.cli.parsing import (
     warn,
 )
 from tbcore.errors import TbcoreError
-from tbcore.extensions import INDEX, INSTALL
+from tbcore.extensions import DEV, INDEX, INSTALL
 from tbcore.plugins.options import truth
 
 IGNORED_OPTIONS = {
@@ -334,8 +334,10 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @plugins_dir_option
 @click.option(
-    "--dev", is_flag=True, help="For plugin authors: reload edited plugins, show tracebacks."
-)
+    "--dev", is_flag=True,
+    help="For plugin authors: reload edited plugins, show tracebacks. "
+         f"Needs {INSTALL[DEV, 'dev']}.",
+)  # fmt: skip
 @click.pass_context
 def serve_command(
     context: click.Context,

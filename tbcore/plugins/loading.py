@@ -86,18 +86,18 @@ def load_plugins(
 
     With `strict`, errors are raised instead of recorded, now and in later calls of hooks.
     """
-    sources = find(only=only, extra=extra, folders=folders, strict=strict)
-    return load(sources, without=without, dev=dev, strict=strict, tuning=tuning)
+    sources = find_sources(only=only, extra=extra, folders=folders, strict=strict)
+    return load_sources(sources, without=without, dev=dev, strict=strict, tuning=tuning)
 
 
 def plugins_of(config: Config) -> Plugins:
     """The plugins of a server, imported and checked, or `starting` if that takes long."""
-    sources = find(folders=config.plugins_dirs)
+    sources = find_sources(folders=config.plugins_dirs)
     without = config.without_plugins
-    return load(sources, without=without, dev=config.dev, waits=False, tuning=config.tuning)
+    return load_sources(sources, without=without, dev=config.dev, waits=False, tuning=config.tuning)
 
 
-def find(
+def find_sources(
     *,
     only: Sequence[str] | None = None,
     extra: Mapping[str, object] | None = None,
@@ -135,7 +135,7 @@ def find(
     return found
 
 
-def load(
+def load_sources(
     sources: Sequence[Source],
     *,
     without: Sequence[str] = (),

@@ -11,11 +11,10 @@ import importlib
 import importlib.metadata
 import importlib.util
 import logging
-import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -28,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 MODULE_PREFIX = "tbcore_"
 """Usual prefix of a plugin's module name. The name of a plugin in a folder omits the prefix."""
-SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
-"""Folders that are not watched for changes: they are large, and no author edits them."""
 NOT_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
 """Names of files and folders that are never taken for plugins."""
 
@@ -57,11 +54,6 @@ class Source(NamedTuple):
     parent: str = ""
     """Name of the plugin whose hook `plugins` returned this one; "" for any other plugin."""
 
-    @property
-    def names(self) -> set[str]:
-        """The names of the plugin and of its parent: what reloads one reloads the other."""
-        return {self.name, self.parent}
-
     def __str__(self) -> str:
         return self.distribution or "this process"
 
@@ -73,31 +65,6 @@ class Source(NamedTuple):
     @property
     def is_installed(self) -> bool:
         return bool(self.distribution) and not self.code
-
-    def code_paths(self) -> tuple[Path, ...]:
-        """The files and folders with the plugin's code, found without importing it."""
-        if self.code or not self.module:
-            return self.code
-        try:
-            path = _package_path(self.module)
-        except Exception as error:
-            # Finding a module imports its parent packages, which may be broken.
-            logger.debug("cannot find the code of plugin %r: %r", self.name, error)
-            path = None
-        return (path,) if path else ()
-
-    def files(self) -> Iterator[str]:
-        """Yields the paths of all files of the plugin, its front end included."""
-        for path in self.code_paths():
-            if not path.is_dir():
-                yield str(path)
-            for folder, folders, names in os.walk(path):
-                folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS and f[0] != "."]
-                yield from (os.path.join(folder, name) for name in names)
-        if self.front_end:
-            script = self.code[0]
-            yield from (str(path) for path in script.parent.glob(f"{script.stem}.*")
-                        if path != script)  # fmt: skip
 
 
 def installed_plugins(*, strict: bool = False) -> list[Source]:
@@ -254,18 +221,3 @@ def _refuse_taken_name(name: str, loaded: ModuleType | None, file: Path) -> None
             f"the module {name!r} of {file} has the name of {taken_by}; "
             f"rename the folder, for example to {MODULE_PREFIX}{name.removeprefix(MODULE_PREFIX)}"
         )
-
-
-def _package_path(module: str) -> Path | None:
-    """Path of the outermost package or module that is not a namespace package; None if not found.
-
-    Imports only the namespace packages around it.
-    """
-    name, _, rest = module.partition(".")
-    while (spec := importlib.util.find_spec(name)) is not None and spec.origin is None and rest:
-        part, _, rest = rest.partition(".")
-        name = f"{name}.{part}"
-    if spec is None or spec.origin is None:
-        return None
-    file = Path(spec.origin)
-    return file.parent if spec.submodule_search_locations else file

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,9 +23,8 @@ from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, query_of
 from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import close_all, load, mount_all
+from tbcore.plugins.loading import close_all, load_sources, mount_all
 from tbcore.plugins.settings import check_settings
-from tbcore.plugins.stats import PluginStats
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
@@ -39,7 +38,6 @@ from tbcore.server.headers import (
 )
 from tbcore.server.health import healthz, metrics, readyz
 from tbcore.server.legacy import PAGES, LegacyIndex
-from tbcore.server.page_errors import log_page_error
 from tbcore.server.plugin_status import Activity, ServedPlugin
 from tbcore.server.pool import ThreadPool
 from tbcore.server.request_body import LARGE_BODIES_KEY, read_body
@@ -58,8 +56,23 @@ DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/run
 """The core's addresses of JSON with logged data. Probes and monitors request the others."""
 
 
-def create_app(config: Config, *, board: Board, plugins: Plugins) -> App:
+class DevTools(Protocol):
+    """What `--dev` adds to a server: the entry point `dev` makes it from the `Config`."""
+
+    rows: Table
+    """What it adds to the table of routes."""
+
+    def start(self, app: App, plugins: Plugins) -> object:
+        """Called with the application and its plugins, which it may replace from then on."""
+
+    def stop(self) -> object:
+        """Called when the server has ended."""
+
+
+def create_app(config: Config, *, board: Board, plugins: Plugins, rows: Table | None = None) -> App:
     """The application. It serves what a loader commits to the board, and starts no loader.
+
+    `rows` are added to the table of routes.
 
     If two plugins have the same name, the first is served. If a plugin raises while it is mounted,
     its addresses respond with 503; if it was loaded with `strict`, the exception is raised here
@@ -69,7 +82,7 @@ def create_app(config: Config, *, board: Board, plugins: Plugins) -> App:
     multiplexer = Multiplexer(board=board)
     mounted = mount_all(plugins, multiplexer, config, waits=False)
     disabled = [plugin for plugin in plugins if plugin.disabled_by]
-    app = App(config, board, multiplexer, mounted, disabled)
+    app = App(config, board, multiplexer, mounted, disabled, rows or {})
     for m in mounted:
         if m.plugin.starting is not None:
             threading.Thread(target=app.add_late, args=[m.plugin], daemon=True).start()
@@ -85,7 +98,8 @@ class App:
         board: Board,
         multiplexer: Multiplexer,
         mounted: Sequence[MountedPlugin],
-        disabled_plugins: Sequence[LoadedPlugin] = (),
+        disabled_plugins: Sequence[LoadedPlugin],
+        rows: Table,
     ) -> None:
         self._config = config
         self._board = board
@@ -99,7 +113,7 @@ class App:
         self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
         self._is_closed = False
         self._pool = ThreadPool("tbcore", max_threads=4)
-        self._rows = self._own_rows()
+        self._rows = rows | self._own_rows()
         """The rows of the table that are the same with all plugins."""
         self._served = self._build_served(mounted, disabled_plugins, {})
         if board.notes:  # Their thread asks for the tabs.
@@ -146,7 +160,7 @@ class App:
         late, disabled = [outcome.value], list[LoadedPlugin]()
         if not isinstance(outcome.value, MountedPlugin):  # It was the import that took long.
             without = self._config.without_plugins
-            more = load(plugin.more, without=without, dev=plugin.dev, tuning=plugin.tuning)
+            more = load_sources(plugin.more, without=without, dev=plugin.dev, tuning=plugin.tuning)
             disabled = [each for each in more if each.disabled_by]
             late = mount_all([plugin, *more], self.multiplexer, self._config, keep=())
         with self._adding:
@@ -223,7 +237,7 @@ class App:
         # A pool of its own, since it may take seconds to find the minima of many long series.
         queries = ThreadPool("queries", max_threads=4)
         attributes = RunAttributesRoute(self.multiplexer, config.tuning.max_query_seconds)
-        rows = {
+        return {
             "/": Row(self._index_page, pool),
             **dict.fromkeys(PAGES, Row(_to_index_page)),
             "/static/": Row(lambda request, path: _not_found(f"/static/{path}")),
@@ -236,12 +250,6 @@ class App:
             "/readyz": Row(lambda request: readyz(board)),
             "/metrics": Row(lambda request: metrics(board, self.mounted), pool),
         }
-        if config.dev:
-            # One for all plugins: any user of this machine can send the names of more.
-            limit = PluginStats("*", log_window_seconds=config.tuning.wrong_token_log_seconds)
-            log = partial(log_page_error, limit)
-            rows["/data/page_errors"] = Row(log, pool, ("POST",), True, True)
-        return rows
 
     def _rows_of(self, notes: Notes) -> dict[str, Row]:
         """The rows of the table for notes."""

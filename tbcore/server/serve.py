@@ -21,7 +21,7 @@ from tbcore import __version__
 from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, local_directory
-from tbcore.extensions import INDEX, guarded, loaded
+from tbcore.extensions import DEV, INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config
 from tbcore.server.launchers import call, launches
 from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
@@ -39,6 +39,7 @@ from tbcore.store.notes import open_notes
 
 if TYPE_CHECKING:
     from tbcore.plugins.types import Plugins
+    from tbcore.server.app import DevTools
     from tbcore.server.http_server import HttpServer
     from tbcore.store.stored_runs import IndexExtension
 
@@ -205,7 +206,6 @@ def _run_server(
     from tbcore.plugins.loading import plugins_of
     from tbcore.server.app import create_app
     from tbcore.server.http_server import HttpServer
-    from tbcore.server.reload import Reloader
 
     begun, frames = launches()
     is_local = listening.reach == "machine" and not config.has_secret_prefix
@@ -230,10 +230,13 @@ def _run_server(
     if token_file is not None:
         leftovers.append(partial(os.unlink, token_file))
     # Created before plugins are imported, so that it sees every later change of their files.
-    reloader = Reloader(config) if config.dev else None
+    tools: DevTools | None = None
+    if config.dev:
+        with guarded(DEV, "dev"):
+            tools = loaded(DEV, "dev")(config)
     # No code of plugins runs before this, and none after it until the first request.
     plugins = plugins_of(config)
-    app = create_app(config, board=board, plugins=plugins)
+    app = create_app(config, board=board, plugins=plugins, rows=tools.rows if tools else None)
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
@@ -252,8 +255,8 @@ def _run_server(
     server = HttpServer(app, has_started, parent=options.exit_with_parent)
     server.on_ended = lambda: call(begun, "ended")
     server.on_abort = partial(_remove, leftovers)
-    if reloader is not None:
-        reloader.start(app, plugins)
+    if tools is not None:
+        tools.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that
     # exist now, such as modules, plugins and routes, from later collections.
     gc.freeze()
@@ -266,8 +269,8 @@ def _run_server(
             target=_exit_when_idle, args=[server, board, options.exit_when_idle], daemon=True
         ).start()
     server.run(sockets=listening.sockets)
-    if reloader is not None:
-        reloader.stop()
+    if tools is not None:
+        tools.stop()
     app.close_plugins()
     reporter.stop()
     # TensorBoard ends with status 0, which supervisors and other programs take for success.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = [
     "environment",
     "home",
     "install",
+    "log_levels",
     "make_client",
     "make_plugin",
     "start",
@@ -91,3 +93,13 @@ def make_client() -> Callable[..., TestClient]:
         )
 
     return make
+
+
+@pytest.fixture
+def log_levels() -> Iterator[None]:
+    """Restores log levels, for tests that start a server, which changes those of libraries."""
+    loggers = [logging.getLogger(name) for name in ("asyncio", "tbcore", "uvicorn")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)

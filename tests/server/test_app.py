@@ -29,8 +29,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import load as load_sources
-from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.loading import load_plugins, load_sources
 from tbcore.plugins.sources import Source
 from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import app as app_module

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import logging
 import os
 import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,16 +104,6 @@ def refused(
         return line
 
     return run
-
-
-@pytest.fixture
-def log_levels() -> Iterator[None]:
-    """Restores log levels, for tests that start a server, which changes those of libraries."""
-    loggers = [logging.getLogger(name) for name in ("asyncio", "tbcore", "uvicorn")]
-    before = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, before, strict=True):
-        logger.setLevel(level)
 
 
 @pytest.mark.parametrize(

@@ -573,3 +573,14 @@ def test_an_index_without_its_extension_says_what_to_install(
     assert main(["ls", str(tmp_path)]) == 2
     line = "tbcore: an index needs another package: pip install tbcore-index\n"
     assert capsys.readouterr() == ("", line)
+
+
+@pytest.mark.usefixtures("log_levels")
+def test_dev_without_its_extension_says_what_to_install(
+    tmp_path: Path, uninstalled: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that reloads nothing would look as if it did."""
+    uninstalled(extensions.DEV)
+    assert main(["serve", str(tmp_path), "--port", "0", "--dev"]) == 2
+    line = "tbcore: --dev needs another package: pip install tbcore-testing\n"
+    assert capsys.readouterr() == ("", line)

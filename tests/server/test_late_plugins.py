@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from tbcore import Option, PluginInfo, hookimpl
 from tbcore.engine import Config, LoadedPlugin, load_plugins
 from tbcore.http import json_response
-from tbcore.plugins.loading import find, load
+from tbcore.plugins.loading import find_sources, load_sources
 from tbcore.server.app import create_app
 from tbcore.store.board import Board
 
@@ -58,8 +58,8 @@ def started(
     tmp_path: Path, values: Any = None, without: Sequence[str] = (), **plugins: Any
 ) -> TestClient:
     tuning = patient_tuning(slow_call_seconds=0.05)
-    sources = find(only=(), extra=plugins)
-    loaded = load(sources, without=without, waits=False, tuning=tuning)
+    sources = find_sources(only=(), extra=plugins)
+    loaded = load_sources(sources, without=without, waits=False, tuning=tuning)
     given = {"plugin_values": values or {}, "without_plugins": without}
     config = Config(logdir=str(tmp_path), tuning=tuning, **given)
     app = create_app(config, board=Board(), plugins=loaded)

@@ -32,6 +32,7 @@ from tbcore.engine import (
     plugins_of,
     without_passwords,
 )
+from tbcore_testing.page_errors import rows_for
 
 END_TIMEOUT_SECONDS = 10
 
@@ -107,7 +108,8 @@ class Server:
     def app(self) -> App:
         """The application, as ASGI describes it; its plugins are loaded on first use."""
         plugins = plugins_of(self.config) if self.plugins is None else self.plugins
-        return create_app(self.config, board=self.board, plugins=[*plugins])
+        rows = rows_for(self.config) if self.config.dev else {}
+        return create_app(self.config, board=self.board, plugins=[*plugins], rows=rows)
 
     @property
     def url(self) -> str:

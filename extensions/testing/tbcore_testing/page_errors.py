@@ -6,16 +6,16 @@ The page sends them to `data/page_errors`, an address that only servers with `--
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore.errors import BadRequestError
+from tbcore import BadRequestError
+from tbcore.engine import Config, PluginStats, Row, printable_line
 from tbcore.http import error_response, json_body
-from tbcore.plugins.stats import PluginStats
-from tbcore.text import printable_line
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.testing")
 
 MAX_LINES = 50
 """Maximum number of lines of the stack that are logged."""
@@ -23,7 +23,16 @@ MAX_LINE_LENGTH = 500
 """Maximum number of characters that are logged of each line, and of the plugin's name."""
 
 
-def log_page_error(limit: PluginStats, request: Request) -> Response:
+def rows_for(config: Config) -> dict[str, Row]:
+    """The row of `data/page_errors` in the table of routes of a server."""
+    # One limit for all plugins: any user of this machine can send the names of more.
+    limit = PluginStats("*", log_window_seconds=config.tuning.wrong_token_log_seconds)
+    handler = partial(_log_page_error, limit)
+    row = Row(handler, methods=("POST",), is_demand=True, has_body=True)
+    return {"/data/page_errors": row}
+
+
+def _log_page_error(limit: PluginStats, request: Request) -> Response:
     """Logs the error in a request's body if the limit of lines allows it; returns the response."""
     try:
         page_error = json_body(request)

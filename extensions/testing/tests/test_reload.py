@@ -19,9 +19,9 @@ from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.stats import MAX_LINES_PER_WINDOW
 from tbcore.server.app import create_app
-from tbcore.server.reload import Reloader
 from tbcore.store.board import Board
 from tbcore_testing.client import TestClient
+from tbcore_testing.reload import Reloader
 
 PLUGIN = """
 import threading
@@ -46,21 +46,18 @@ def routes():
 """
 
 
-TUNING = {"reload_delay_seconds": 0.0, "wrong_token_log_seconds": 1.0}
-
-
 class DevServer:
     """A server with `--dev` and a folder of plugins, which are reloaded when a test asks for it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
-        self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(**TUNING)))
+        self.tuning: Any = SimpleNamespace(**asdict(patient_tuning(wrong_token_log_seconds=1.0)))
         config = Config(logdir="", plugins_dirs=(str(folder),), dev=True, tuning=self.tuning)
         board = Board()
-        self.reloader = Reloader(config)
+        self.reloader = Reloader(config, delay_seconds=0.0)
         plugins = load_plugins(only=(), folders=config.plugins_dirs, dev=True, tuning=config.tuning)
-        self.app = create_app(config, board=board, plugins=plugins)
+        self.app = create_app(config, board=board, plugins=plugins, rows=self.reloader.rows)
         self.reloader._plugins = plugins
         self.client = self.new_client()
 
@@ -242,7 +239,7 @@ def test_a_fault_is_reported_with_its_place_until_it_is_corrected(
     entry = dev_server.plugin()
     assert (entry["error"], entry["traceback"]) == (None, "")
     assert dev_server.get("data/plugin/mine/word").json() == "one"
-    reload_lines = [r.message for r in caplog.records if r.name == "tbcore.server.reload"]
+    reload_lines = [r.message for r in caplog.records if r.name == "tbcore.testing"]
     assert reload_lines == ["plugin 'mine' was reloaded"]
     assert "Traceback" not in caplog.text
 
