@@ -26,7 +26,6 @@ ROOMS = (
     "patterns", "plugins", "http", "media", "queries", "server", "cli", "__main__",
     "",  # tbcore itself: the names that plugins import
     "engine",  # the names that extensions import
-    "compat", "testing",  # name the new import, until version 0.2
 )  # fmt: skip
 """The rooms of the core. Each imports only from those before it."""
 
@@ -391,14 +390,13 @@ def exported_names(path: Path) -> list[str]:
 
 def test_the_core_names_no_extension() -> None:
     """Hints take what to install from one table, `tbcore.extensions.INSTALL`."""
-    allowed = {"compat.py", "extensions.py", "testing.py"}
     names = "|".join(folder.name for folder in extension_folders())
     wrong = []
     for path in python_files(REPOSITORY / "tbcore"):
         found = re.findall(rf"\btbcore[-_](?:{names})\b", path.read_text(encoding="utf-8"))
-        if path.name not in allowed or path.parent.name != "tbcore":
+        if path != REPOSITORY / "tbcore" / "extensions.py":
             wrong += [f"{path.relative_to(REPOSITORY)} names {name}" for name in found]
-        elif path.name == "extensions.py":
+        else:
             wrong += [f"extensions.py names {name}" for name in found if "_" in name]
     assert wrong == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import subprocess
 import sys
@@ -449,22 +448,12 @@ def test_without_a_storage_one_line_says_what_to_install(
     assert str(error.value) == line
 
 
-def test_former_modules_name_the_new_import() -> None:
-    """Until version 0.2."""
-    assert __version__ < "0.2"
-    for name in ("compat", "testing"):
-        with pytest.raises(ImportError) as info:
-            importlib.import_module(f"tbcore.{name}")
-
-        assert str(info.value) == (f"tbcore.{name} is tbcore_{name} now: pip install tbcore-{name}")
-
-
 @pytest.mark.parametrize(
     ("requirement", "fits"),
     [
         ("tbcore-server>=0.1,<0.2", True),
         ("tbcore-server (>=0.1)", True),
-        ("tbcore-server[patterns]>=0.1", True),
+        ("tbcore-server[all]>=0.1", True),
         ("TBCore.Server>=9", False),
         ("tbcore-server<0.1", False),
         # What else a requirement may have is left to pip.
