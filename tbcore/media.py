@@ -34,9 +34,7 @@ from starlette.routing import Route
 
 from tbcore.errors import DataError, NotFoundError
 from tbcore.http import (
-    ItemAddress,
     bytes_response,
-    item_address,
     json_body,
     json_response,
     not_modified,
@@ -44,6 +42,7 @@ from tbcore.http import (
     required,
     strings_in,
 )
+from tbcore.http.parameters import ItemAddress, item_address
 from tbcore.kinds import Claims
 from tbcore.store.items import Item
 from tbcore.store.multiplexer import Multiplexer

@@ -11,9 +11,7 @@ valid Unicode is replaced, and numbers that JSON does not have become strings.
 """
 
 from tbcore.http.parameters import (
-    ItemAddress,
     is_reader,
-    item_address,
     json_body,
     optional,
     optional_int,
@@ -35,8 +33,8 @@ from tbcore.http.responses import (
 )
 
 __all__ = [
-    "ItemAddress", "bytes_response", "columns_response", "csv_response", "error_response",
-    "is_reader", "item_address", "json_body", "json_response", "not_modified", "optional",
-    "optional_int", "request_body", "required", "safe_content_type", "series_response",
-    "streaming_response", "string_in", "strings_in",
+    "bytes_response", "columns_response", "csv_response", "error_response", "is_reader",
+    "json_body", "json_response", "not_modified", "optional", "optional_int", "request_body",
+    "required", "safe_content_type", "series_response", "streaming_response", "string_in",
+    "strings_in",
 ]  # fmt: skip

@@ -26,11 +26,9 @@ from starlette.responses import Response, StreamingResponse
 
 from tbcore import BadRequestError
 from tbcore.http import (
-    ItemAddress,
     bytes_response,
     csv_response,
     error_response,
-    item_address,
     json_body,
     json_response,
     optional,
@@ -43,6 +41,7 @@ from tbcore.http import (
     strings_in,
 )
 from tbcore.http import json as json_module
+from tbcore.http.parameters import ItemAddress, item_address
 
 
 class Pair(NamedTuple):

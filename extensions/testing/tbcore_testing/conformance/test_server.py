@@ -263,7 +263,7 @@ def test_routes_answer_with_any_names(
     report(
         _failing_on("names", plugin, routes, prober, logs),
         "routes fail on names of runs or tags; do not parse names, and encode them once, with "
-        "tbcore.http.ItemAddress or urllib.parse.quote:",
+        "urllib.parse.quote:",
     )
 
 
