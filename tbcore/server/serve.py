@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,21 +14,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Literal
 
-from tbcore import __version__
 from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, local_directory
 from tbcore.extensions import DEV, INDEX, guarded, loaded
-from tbcore.plugins.config import DEFAULT_PORT, Config
+from tbcore.plugins.config import Config
+from tbcore.server.banner import (
+    is_on_terminal,
+    open_page,
+    output,
+    print_banner,
+    write_token_file,
+)
 from tbcore.server.launchers import call, launches
-from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
-from tbcore.server.login import private_file, secret_prefix
+from tbcore.server.listen import Listening, listen, listen_at
+from tbcore.server.login import secret_prefix
 from tbcore.server.report import (
     LogHandler,
     Reporter,
-    no_plugins_hint,
     plugins_summary,
     set_up_logging,
 )
@@ -45,14 +49,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TENSORBOARD_VERSION = "2.21.0"
-"""The version of TensorBoard whose options are those of this command."""
 _LOADER_START_TIMEOUT_SECONDS = 0.2
 """How long `serve` waits for the loader to begin reading before `serve` imports other modules."""
 _FIRST_PUBLICATION_TIMEOUT_SECONDS = 0.2
 """How long `serve` waits, before the first request, for the loader to publish what it has read."""
-_OPEN_SECONDS = 10
-"""How long a browser has to open a file with a secret address."""
 _GC_THRESHOLD_OBJECTS = 20_000
 """Number of new objects after which the garbage collector runs. The server creates few reference
 cycles. Python's much lower default would scan the loader's long-lived objects often, in vain."""
@@ -210,7 +210,7 @@ def _run_server(
     begun, frames = launches()
     is_local = listening.reach == "machine" and not config.has_secret_prefix
     if begun and not is_local:
-        if not _is_on_terminal(config):
+        if not is_on_terminal(config):
             raise OptionError(
                 "the program that starts this server shows only servers of this machine, at a port "
                 "and without a secret path; leave out --host, --bind_all, --uds and --secret_prefix"
@@ -226,7 +226,7 @@ def _run_server(
         board.notes_fault = str(error)
         level = logging.DEBUG if isinstance(error, OptionError) else logging.WARNING
         logger.log(level, "there are no notes: %s", error)
-    token_file = _write_token_file(config, options, listening)
+    token_file = write_token_file(config, options, listening)
     if token_file is not None:
         leftovers.append(partial(os.unlink, token_file))
     # Created before plugins are imported, so that it sees every later change of their files.
@@ -240,16 +240,16 @@ def _run_server(
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
-    log.reporter = reporter = Reporter(board, config.logdir, summary, _out(config))
+    log.reporter = reporter = Reporter(board, config.logdir, summary, output(config))
 
     def has_started() -> None:
-        url = _print_banner(
+        url = print_banner(
             reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
         )
         if options.open_browser:
             is_secret = config.token or config.has_secret_prefix or config.write_token
             opening = [url, leftovers if is_secret else None]
-            threading.Thread(target=_open_browser, args=opening, daemon=True).start()
+            threading.Thread(target=open_page, args=opening, daemon=True).start()
         call(begun, "started", config)
 
     server = HttpServer(app, has_started, parent=options.exit_with_parent)
@@ -324,109 +324,3 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     import secrets
 
     return secrets.token_urlsafe(24)
-
-
-def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
-    """Writes the address with the token to a file, if others may be able to read what is printed.
-
-    The output may be a log in a shared directory if it is not a terminal. Returns the path; None if
-    no file is needed: there is no token, or the user gave it. Only this user can read the file; see
-    `private_file`, whose error is only logged if the token is for notes alone.
-    """
-    has_new_token = config.token is not None and not options.token
-    if not (has_new_token or config.write_token) or _is_on_terminal(config):
-        return None
-    try:
-        return private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
-    except TbcoreError as error:
-        if has_new_token:
-            raise
-        logger.warning("notes cannot be changed in the page: %s", error)
-        return None
-
-
-def _out(config: Config) -> TextIO | None:
-    """Where lines about the start are printed."""
-    return sys.stderr if config.program == "tensorboard" else sys.stdout
-
-
-def _is_on_terminal(config: Config) -> bool:
-    """Whether only this user sees what is printed about the start."""
-    out = _out(config)
-    return out is not None and out.isatty()
-
-
-def _url(config: Config, listening: Listening, token: str | None) -> str:
-    return listening.url(f"{config.path_prefix}/", token) + _fragment(config)
-
-
-def _fragment(config: Config) -> str:
-    """The fragment of an address that gives the page the write token."""
-    return f"#write={config.write_token}" if config.write_token else ""
-
-
-def _print_banner(
-    reporter: Reporter,
-    config: Config,
-    listening: Listening,
-    options: ServeOptions,
-    token_file: str | None,
-    *,
-    has_plugins: bool,
-) -> str:
-    """Prints the server's address and starts the reporter. Called when the server has started.
-
-    The address is in the last line before those of the reporter, where programs search for it.
-    Returns the address that this user's browser opens, with all secrets.
-    """
-    prefix = config.path_prefix
-    token = None if options.token or token_file is not None else config.token
-    if config.token and options.token:
-        reporter.print_line("requests need the given token")
-    elif token_file is not None:
-        use = "with its token" if config.token else "for changing notes"
-        reporter.print_line(f"the address {use} is in {token_file}")
-    if config.read_token:
-        reporter.print_line("the read token shows everything, and changes no notes")
-    if config.notes != "write":
-        reporter.print_line(f"--notes {config.notes}: the page changes no notes")
-    if config.has_secret_prefix and not _is_on_terminal(config):
-        prefix = prefix.rpartition("/")[0]
-        reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")
-    if options.port is None and listening.port not in (0, DEFAULT_PORT):  # 0: a unix socket
-        reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
-    is_open = listening.reach == "network" or (
-        "*" in config.allowed_hosts and listening.reach != "user"
-    )
-    if is_open and config.token is None and not config.has_secret_prefix:
-        logger.warning("anyone who can reach this machine can read these logs (--no_token)")
-    if not has_plugins:
-        reporter.print_line(no_plugins_hint())
-    if {"0.0.0.0", "::"} & {s.getsockname()[0] for s in listening.sockets}:
-        reporter.print_line(f"from other machines: {listening.url(f'{prefix}/', token)}")
-        listening = listening._replace(host=LOCALHOST)
-    name = f"tbcore {__version__}"
-    if config.program == "tensorboard":
-        name = f"TensorBoard {TENSORBOARD_VERSION} (served by {name})"
-    url = listening.url(f"{prefix}/", token) + ("" if token_file else _fragment(config))
-    reporter.print_line(f"{name} at {url} (Press CTRL+C to quit)")
-    reporter.start()
-    return _url(config, listening, config.token)
-
-
-def _open_browser(url: str, leftovers: list[Callable[[], object]] | None) -> None:
-    """Opens a page; a secret one, for which there are `leftovers`, by a file, since others can see
-    the browser's command line."""
-    import webbrowser
-
-    if leftovers is None:
-        webbrowser.open(url)
-        return
-    path = private_file(f'<meta http-equiv="refresh" content="0; url={url}">', "-open-", ".html")
-    leftovers.append(partial(os.unlink, path))
-    try:
-        webbrowser.open(Path(path).as_uri())
-        time.sleep(_OPEN_SECONDS)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
