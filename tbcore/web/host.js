@@ -117,6 +117,8 @@
  * @property {"mean" | "median" | "iqm"} average  which average of their runs' values groups show
  * @property {string} averageName  in words: "mean", "median" or "interquartile mean"
  * @property {RunGroup[]} groups  in natural order
+ * @property {ReadonlyMap<string, readonly string[]>} archived  the names of the runs that were put away,
+ *   by group: they are in no average. None while archived runs are shown
  *
  * @typedef {object} Key  a keyboard shortcut
  * @property {string} key  a value of KeyboardEvent.key: "f", "/", "ArrowLeft"

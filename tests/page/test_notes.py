@@ -606,6 +606,46 @@ def test_groups_keep_their_colours_when_one_is_archived(
     assert page.evaluate(f"() => {group_colors}") == colors
 
 
+def test_groups_count_the_archived_runs_that_are_in_no_average(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Own ones and those of others, also if one run is left; not while the list shows them."""
+    logdir = tmp_path / "seeds"
+    for run, loss in {
+        "a/s0": 100, "a/s1": 1, "a/s2": 2, "a/s3": 3, "a/s4": 100,
+        "b/s0": 5, "b/s1": 100, "b/s2": 100, "c/s0": 100, "c/s1": 100, "d/s0": 7, "d/s1": 9,
+    }.items():  # fmt: skip
+        write_run(logdir, run, scalars={"loss": [1.0, loss]}, hparams={"lr": 0.1})
+    own = ("a/s4", "b/s1", "b/s2", "c/s0", "c/s1")
+    notes_of(logdir).change(own, {"archived": True})
+    noted_by_bob(logdir, "a/s0", archived=True)
+    server = serve(logdir)
+
+    def texts(page: Any, part: str) -> Any:
+        page.locator(part).first.wait_for()
+        return page.locator(part).all_inner_texts()
+
+    page = profile.open(server.url, "#scalars&group=seeds")
+    counts = ".tb-folder .tb-run-info"
+    assert texts(page, counts) == ["3 (+2 archived)", "1 (+2 archived)", "2"]
+    page.wait_for_function("() => tb.label('loss').includes('a/*')")
+    page.get_by_role("article", name="loss").get_by_role("button", name="More options").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG", exact=True).click()
+    svg = Path(download.value.path()).read_text("utf-8")
+    assert "mean of 2 to 3 runs (+0 to 2 archived), band: " in svg
+    other = profile.open(server.url, "#hparams&group=seeds")
+    assert texts(other, ".trials .count") == ["×3 (+2 archived)", "×1 (+2 archived)", "×2"]
+    assert "2.0 ± 1.0" in texts(other, ".trials")[0]
+    other.goto(f"{server.url}/#compare&group=seeds")
+    heads = ["baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"]
+    assert texts(other, ".compare-table thead small") == heads
+    page.get_by_label("Filter runs").fill("is:archived")
+    page.keyboard.press("Enter")
+    page.locator('[title="c/*"]').wait_for()
+    assert texts(page, counts) == ["2 of 5", "2 of 3", "2"]
+
+
 def test_what_others_archived_is_folded_away_with_their_names(
     server: Any, profile: Any, logdir: Path
 ) -> None:

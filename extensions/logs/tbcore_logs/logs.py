@@ -144,9 +144,12 @@ class Logs(Mapping[str, Run]):
             self._runs.pop(name, None)
             self._reader.forget(name)
 
-    def attributes(self) -> RunColumns:
-        """Hyperparameters and values of all runs as columns. Reads all runs."""
-        columns = RunColumns.of(self._everything(), notes_of(self._reader))
+    def attributes(self, *, none_archived: bool = False) -> RunColumns:
+        """Hyperparameters and values of all runs as columns. Reads all runs.
+
+        With `none_archived`, queries find what they would find if no run were archived.
+        """
+        columns = RunColumns.of(self._everything(), notes_of(self._reader, none_archived))
         columns.report = self._reader.report
         return columns
 

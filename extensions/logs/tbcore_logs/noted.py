@@ -60,10 +60,12 @@ class NotedField(Generic[T]):
 class NotesOfReader:
     """The `Notes` on a reader's runs, which are opened when they are first used."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, none_archived: bool) -> None:
+        self._reader, self._none_archived = reader, none_archived
 
     def found(self, sign: str, text: str | re.Pattern[str]) -> Collection[str]:
+        if self._none_archived and (sign, text) == ("is:", "archived"):
+            return ()
         found = self._reader.notes.found(sign, text)
         self._reader.needs_notes = True
         return found
@@ -72,9 +74,12 @@ class NotesOfReader:
         return getattr(self._reader.notes, name)
 
 
-def notes_of(reader: Reader) -> Notes:
-    """The notes on a reader's runs. Using them raises the errors of `open_notes`."""
-    return cast(Notes, NotesOfReader(reader))
+def notes_of(reader: Reader, none_archived: bool) -> Notes:
+    """The notes on a reader's runs. Using them raises the errors of `open_notes`.
+
+    With `none_archived`, `is:archived` finds no run.
+    """
+    return cast(Notes, NotesOfReader(reader, none_archived))
 
 
 class RunNotes:

@@ -58,8 +58,31 @@ def test_a_list_on_a_terminal_has_what_was_marked(noted: Path) -> None:
     assert last == [line]
     status, text = on_terminal("ls", noted, "--by", "color", NO_COLOR="1", columns=120)
     heading, row, last = [re.split(r"  +", line) for line in text.splitlines()]
-    assert (heading[:3], row[:3]) == (["group", "runs", "archived"], ["color=red", "3", "1"])
+    assert (heading[:2], row[:2]) == (["group", "runs"], ["color=red", "3 (1 archived)"])
     assert (status, last) == (0, [line])
+
+
+@pytest.mark.parametrize(
+    ("by", "where", "groups"),
+    [
+        ("color", "-is:archived", {"color=red": ("2 (+1 archived)", "2.00 ± 0.71")}),
+        ("color", "IS:Archived", {"color=red": ("1 (1 archived)", "0.5")}),
+        ("color", "lr>0 -is:archived", {"color=red": ("2", "2.00 ± 0.71")}),
+        ("color", "(lr<0.15 | step>9) -is:archived", {"color=red": ("1 (+1 archived)", "1.5")}),
+        ("lr", "-is:archived", {"lr=0.1": ("1", "1.5"), "lr=0.2": ("1", "2.5")}),
+    ],
+)
+def test_groups_count_archived_runs_that_a_query_leaves_out(
+    noted: Path, by: str, where: str, groups: dict[str, tuple[str, str]]
+) -> None:
+    """Those that it would find if they were not archived; they are in no mean. What programs get
+    has the number of runs alone. A group without other runs has no row."""
+    tbcore.open(noted)["a"].archived = True
+    options = ("ls", noted, "--by", by, "--where", where)
+    _, *rows = [re.split(r"  +", s) for s in on_terminal(*options, NO_COLOR="1")[1].splitlines()]
+    assert {name: (runs, mean) for name, runs, mean in rows} == groups
+    _, *cells = lines(*options)
+    assert {row[0]: row[1] for row in cells} == {g: runs[0] for g, (runs, _) in groups.items()}
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ export function groupFigure(statistics, average = "mean", what = "last values") 
   return { text: counts.length > 0 ? `${text} (${counts.join(", ")})` : text, title: words.filter(Boolean).join(", ") };
 }
 
+/** The number of runs of a group in words, and how many more were put away, which are in no average: `3 (+2 archived)`. @param {string | number} count @param {string | number} [archived]  the number, or several as `0 to 2` */
+export function withArchived(count, archived = 0) {
+  return Number(archived) === 0 ? String(count) : `${count} (+${archived} archived)`;
+}
+
 /** The average of a group with its spread alone: `0.525 ± 0.010`, or `∞`. @param {Statistics} statistics @param {string} [average]  in words */
 export function figureAlone(statistics, average = "mean") {
   const { average: value, count, nonfinite, common } = statistics;

@@ -49,6 +49,8 @@ test("a figure says what lines and bands of groups are", () => {
   const figure = (/** @type {object[]} */ ...bands) => wordsOf(lineChartFigure(7, "loss", modelOf({ bands }))).at(-1);
   assert.equal(figure(band("a", 1, { label: "minimum to maximum" }), band("b", 2, { label: "minimum to maximum" })), "mean of 5 runs, band: minimum to maximum");
   assert.equal(figure(band("a", 1, { average: "median", label: "quartiles" }), band("b", 2, { average: "median", label: "quartiles", numRuns: 3 })), "median of 3 to 5 runs, band: quartiles");
+  assert.equal(figure(band("a", 1, { numRuns: 3, archived: 2 })), "mean of 3 runs (+2 archived)");
+  assert.equal(figure(band("a", 1, { numRuns: 3, archived: 2 }), band("b", 2)), "mean of 3 to 5 runs (+0 to 2 archived)");
   const none = "no interval for fewer than 3 runs";
   assert.equal(figure(band("a", 1, { label: "± standard error" }), band("b", 2, { label: none, numRuns: 2 })), `mean of 5 runs, band: ± standard error; mean of 2 runs, ${none}`);
   const ending = band("a", 1, { label: "quartiles", count: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 5 : 4))) });

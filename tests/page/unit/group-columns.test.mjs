@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { membersOf } from "../../../tbcore/web/shell/state/grouped.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */

@@ -46,10 +46,11 @@ test("in any order, a folder is at the position of its first run", () => {
   assert.deepEqual(drawn(treeRows(["b/new", "a/new", "b/old", "a/old"], all)), ["b/", "  new", "  old", "a/", "  new", "  old"]);
 });
 
-test("a group contains its runs; a group of one is that run", () => {
+test("a group contains its runs; a group of one is that run, unless others are archived", () => {
   const groups = new Map([["a1", "a"], ["a2", "a"], ["b1", "b"]]);
   assert.deepEqual(drawn(groupRows(["a2", "b1", "a1", "c"], groups, all)), ["a (group)", "  a2", "  a1", "b1", "c"]);
   assert.deepEqual(drawn(groupRows(["a1", "a2"], groups, () => false)), ["a (group)"]);
+  assert.deepEqual(drawn(groupRows(["a1", "b1"], groups, all, new Map([["a", ["a2"]]]))), ["a (group)", "  a1", "b1"]);
 });
 
 test("labels of groups and runs leave out common folders", () => {

@@ -88,9 +88,22 @@ class LogSelection(NamedTuple):
             warn(one_line(line))
         return [name for name in found if name in of_query]
 
+    @property
+    def is_about_archived(self) -> bool:
+        """Whether the query says whether archived runs are selected."""
+        return "is:archived" in (self.where or "").lower()
+
+    def archived_others(self, logs: Logs, names: Collection[str]) -> list[str]:
+        """The runs that the query would select besides `names` if they were not archived."""
+        if not self.is_about_archived:
+            return []
+        found = logs.attributes(none_archived=True).runs_found(parse(self.where or ""))
+        others = set(found).difference(names)
+        return [name for name in _selected(self.runs, logs, "run") if name in others]
+
     def mention_archived(self, logs: Logs, names: Collection[str]) -> None:
         """Prints to stderr how many of these runs are archived, unless the query says it."""
-        if "is:archived" in (self.where or "").lower():
+        if self.is_about_archived:
             return
         notes = RunNotes(lambda: logs.notes)
         count = sum("archived" in notes.of(name) for name in names)

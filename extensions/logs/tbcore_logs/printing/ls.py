@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tbcore.engine import Attribute
+from tbcore_logs.groups import Groups
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
@@ -63,7 +64,8 @@ def list_runs(
         groups = grouped(names, by, lambda: attributes)
         table = group_table(groups, names, chosen, order=order, reverse=reverse, limit=limit)
         if is_terminal() and form is None:
-            _add_archived(table, RunNotes(lambda: logs.notes))
+            others = grouped(selection.archived_others(logs, names), by, lambda: attributes)
+            _count_archived(table, others, RunNotes(lambda: logs.notes))
             print_table(table.figures, table.texts)
         else:
             print_table(table.columns, table.rows, form)
@@ -114,10 +116,14 @@ def _marks(own: Mapping[str, Any]) -> str:
     return " ".join([*marks, *(f"#{label}" for label in own.get("labels", ()))])
 
 
-def _add_archived(table: GroupTable, notes: RunNotes) -> None:
-    """Adds how many runs of each group are archived, if any are."""
-    counts = [sum("archived" in notes.of(name) for name in own) for own in table.members]
-    if any(counts):
-        table.figures.insert(2, PrintedColumn("archived"))
-        for row, count in zip(table.texts, counts, strict=True):
-            row.insert(2, count or None)
+def _count_archived(table: GroupTable, others: Groups, notes: RunNotes) -> None:
+    """Adds to each number of runs how many of them are archived, as in `5 (2 archived)`.
+
+    `others` are the groups of archived runs that the query leaves out, as in `3 (+2 archived)`.
+    """
+    left_out = dict(zip(others.names, others.sizes.tolist(), strict=True))
+    for row, own in zip(table.texts, table.members, strict=True):
+        count = sum("archived" in notes.of(name) for name in own)
+        text = f"+{left_out[row[0]]:,}" if row[0] in left_out else f"{count:,}"
+        if text != "0":
+            row[1] = f"{row[1]:,} ({text} archived)"

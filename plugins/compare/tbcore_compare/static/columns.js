@@ -12,6 +12,7 @@ import { formatStep } from "tbcore/format.js";
  * @property {string} color
  * @property {readonly Run[]} runs  at least one
  * @property {boolean} isGroup
+ * @property {number} [archived]  number of runs of the group that were put away
  */
 
 /** Maximum number of columns: more would not be read side by side. */
@@ -29,7 +30,7 @@ const MAX_RUNS = 1000;
  */
 export function columnsOf(runs, grouping, base) {
   const all = grouping
-    ? grouping.groups.map((group) => ({ name: group.name, label: group.name, color: group.color, runs: group.runs, isGroup: true }))
+    ? grouping.groups.map((group) => ({ name: group.name, label: group.name, color: group.color, runs: group.runs, isGroup: true, archived: grouping.archived.get(group.name)?.length }))
     : runs.map((run) => ({ name: run.name, label: run.label, color: run.color, runs: [run], isGroup: false }));
   const first = all.find(({ name }) => name === base) ?? all[0];
   /** @type {Column[]} */

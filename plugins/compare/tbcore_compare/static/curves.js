@@ -70,7 +70,8 @@ function bandsOf(answer, groups, average) {
   const header = answer?.header.length === groups.length ? answer.header : [];
   const bands = header.flatMap(({ num_runs: numRuns }, i) => {
     const { step: x, ...columns } = /** @type {any} */ (answer?.tables[i]);
-    return numRuns > 0 ? [{ name: groups[i].name, color: groups[i].color, numRuns, average, label: average === "mean" ? "± standard deviation (n − 1)" : "quartiles", x, ...columns }] : [];
+    const { name, color, archived } = groups[i];
+    return numRuns > 0 ? [{ name, color, numRuns, archived, average, label: average === "mean" ? "± standard deviation (n − 1)" : "quartiles", x, ...columns }] : [];
   });
   const mostSteps = header.reduce((most, { num_steps: count }, i) => Math.max(most, count > (answer?.tables[i].step?.length ?? 0) ? count : 0), 0);
   return { bands, mostSteps };

@@ -3,6 +3,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { commonLengths, formatName, plural } from "tbcore/format.js";
+import { withArchived } from "tbcore/groups.js";
 import { Name, runTitle } from "tbcore/text-names.js";
 
 /**
@@ -31,11 +32,11 @@ export function Table({ columns, sections, isAll, onBase }) {
         <tr>
           <td></td>
           ${columns.map(
-            ({ name, label, color, runs, isGroup }, at) => html`<th scope="col" key=${name} title=${runTitle({ name, label })}>
+            ({ name, label, color, runs, isGroup, archived }, at) => html`<th scope="col" key=${name} title=${runTitle({ name, label })}>
               <button type="button" aria-pressed=${at === 0} aria-label=${`Compare with ${formatName(label)}`} onClick=${() => onBase(name)}>
                 <i style=${{ background: color }}></i><${Name} name=${label} part=${[start, label.length - end]} />
               </button>
-              <small>${at === 0 ? "baseline" : ""}${at === 0 && isGroup ? ", " : ""}${isGroup ? plural(runs.length, "run") : ""}</small>
+              <small>${at === 0 ? "baseline" : ""}${at === 0 && isGroup ? ", " : ""}${isGroup ? withArchived(plural(runs.length, "run"), archived) : ""}</small>
             </th>`,
           )}
         </tr>

@@ -11,6 +11,7 @@ const names = (count) => Array.from({ length: count }, (_, i) => run(`run${i}`))
 const grouping = (sizes) => ({
   average: "mean",
   averageName: "mean",
+  archived: new Map([["g2", ["one", "two"]]]),
   groups: sizes.map((size, i) => ({ name: `g${i}`, color: "#000000", runs: names(size).map(({ name }) => run(`g${i}/${name}`)) })),
 });
 const single = (...all) => columnsOf(all.map(run), null, undefined).columns;
@@ -31,7 +32,7 @@ test("the baseline is the first column, also if it would be left out", () => {
 
 test("a group is compared with all of its runs, or left out", () => {
   const { all, columns } = columnsOf([], grouping([600, 600, 400]), undefined);
-  assert.deepEqual(columns.map(({ name }) => name), ["g0", "g2"]);
+  assert.deepEqual(columns.map(({ name, archived }) => [name, archived]), [["g0", undefined], ["g2", 2]]);
   assert.match(leftOut(all, columns), /^2 of the 3 groups that are shown are compared, “g1” is left out: /);
 });
 

@@ -9,7 +9,7 @@ import { groupFigure, statisticsOf } from "tbcore/groups.js";
 import { commonCells, infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
 
 /**
- * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName">} Average
+ * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName"> & Partial<import("tbcore/host.js").Grouping>} Average
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Group} Group
@@ -33,7 +33,7 @@ const DESCRIPTIONS = new Map([
  * @param {(sweep: Sweep) => unknown} props.show
  */
 export function ByGroup({ sweep, runs, grouping, show }) {
-  return show(useMemo(() => groupedSweep(sweep, runs, grouping), [sweep, runs, grouping.average]));
+  return show(useMemo(() => groupedSweep(sweep, runs, grouping), [sweep, runs, grouping]));
 }
 
 /**
@@ -48,7 +48,7 @@ export function ByGroup({ sweep, runs, grouping, show }) {
  * @returns {Sweep}
  */
 export function groupedSweep(sweep, runs, average = { average: "mean", averageName: "mean" }) {
-  const groups = groupsOf(sweep.sessions, runs);
+  const groups = groupsOf(sweep.sessions, runs, average.archived);
   const infos = infoColumns(groups).map((column) => ({ ...column, description: DESCRIPTIONS.get(column.key) ?? column.description }));
   const hparams = hparamColumns(sweep, groups);
   const metrics = sweep.metrics.map((metric) => ({ ...metric, ...valuesOf(sweep.sessionValues[metric.index], groups, average, "last values"), description: describe(metric, average) }));
@@ -77,9 +77,10 @@ export function groupedSweep(sweep, runs, average = { average: "mean", averageNa
  * run; if that is not shown, in that of the first run below it.
  * @param {readonly Session[]} sessions
  * @param {readonly { name: string, group: string | null }[]} runs
+ * @param {ReadonlyMap<string, readonly string[]>} [archived]  the runs of each group that were put away
  * @returns {Group[]}
  */
-function groupsOf(sessions, runs) {
+function groupsOf(sessions, runs, archived) {
   const byName = new Map(sessions.map((session) => [session.name, session]));
   const sessionOf = sessionFinder(byName.keys());
   /** @type {Map<Session, string>} */
@@ -98,7 +99,9 @@ function groupsOf(sessions, runs) {
     if (inGroup) inGroup.push(session);
     else members.set(group, [session]);
   }
-  return Array.from(members, ([name, inGroup]) => ({ name, label: inGroup.length === 1 ? inGroup[0].name : name, sessions: inGroup }));
+  const isPutAway = (/** @type {Session | undefined} */ session) => session && !groupOf.has(session);
+  const numArchived = (/** @type {string} */ name) => archived?.get(name)?.filter((run) => isPutAway(byName.get(run))).length;
+  return Array.from(members, ([name, inGroup]) => ({ name, label: inGroup.length === 1 ? inGroup[0].name : name, sessions: inGroup, archived: numArchived(name) }));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The names of rows and sessions: those of their runs, and those to show. */
 
 import { formatName } from "tbcore/format.js";
+import { withArchived } from "tbcore/groups.js";
 import { runTitle } from "tbcore/text-names.js";
 
 /** @import { Group, Sweep } from "./types.js" */
@@ -23,6 +24,11 @@ export function withLabels(sweep, labels) {
 /** The name of a row: that of the session if there is only one. @param {Group} group */
 export function nameOf({ label, sessions }) {
   return sessions.length === 1 ? sessions[0].name : label;
+}
+
+/** The number of sessions of a row, such as `×3 (+2 archived)`; "" if there is only one. @param {Group} group */
+export function sizeOf({ sessions, archived = 0 }) {
+  return sessions.length + archived > 1 ? `×${withArchived(sessions.length, archived)}` : "";
 }
 
 /** The tooltip of a row: its label, the name of its only session, and that of its group. @param {Group} group */

@@ -4,6 +4,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, formatStep } from "tbcore/format.js";
+import { withArchived } from "tbcore/groups.js";
 import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { cellText } from "./cell-text.js";
 
@@ -30,12 +31,12 @@ export function useRowHover(plot, tab, columns, rowAt) {
       if (row === null) tooltip.current?.hide();
       if (row === null || !plot.current) return;
       tooltip.current ??= new Tooltip(plot.current);
-      const { label, sessions } = tab.sweep.groups[row];
+      const { label, sessions, archived } = tab.sweep.groups[row];
       const { metric } = tab.view;
       const shown = metric && !columns.includes(metric) ? [...columns, metric] : columns;
       const more = shown.length - MAX_TOOLTIP_ROWS;
       const notes = [
-        ...(sessions.length > 1 ? [`${tab.aggregationName} of ${formatStep(sessions.length)} sessions`] : []),
+        ...(sessions.length > 1 ? [`${tab.aggregationName} of ${withArchived(`${formatStep(sessions.length)} sessions`, archived)}`] : []),
         ...(more > 0 ? [`${more} more in the table`] : []),
       ];
       const nodes = readOutNodes({

@@ -14,7 +14,7 @@ import { ColumnFilterForm } from "./column-filter.js";
 import { dragColumn } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
 import { ImportanceMark, ImportanceName } from "./importance-mark.js";
-import { nameOf, titleOf } from "./labels.js";
+import { nameOf, sizeOf, titleOf } from "./labels.js";
 import { RowDetails } from "./row-details.js";
 import { isNumeric } from "./scales.js";
 import { moveKey, nextSort } from "./sorting.js";
@@ -92,7 +92,7 @@ export function TrialsTable({ tab }) {
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
   const nameWidth = useMemo(() => {
-    const longest = sweep.groups.reduce((longest, { label, sessions }) => Math.max(longest, label.length + (sessions.length > 1 ? ` ×${sessions.length}`.length : 0)), 0);
+    const longest = sweep.groups.reduce((longest, group) => Math.max(longest, `${group.label} ${sizeOf(group)}`.length), 0);
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
   }, [sweep]);
   /** What all names have in common is truncated first. */
@@ -109,7 +109,7 @@ export function TrialsTable({ tab }) {
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
-  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, 44vw)` }}>
+  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, ${sweep.groups.some(({ archived }) => archived) ? 58 : 44}vw)` }}>
     <table aria-label="Sessions" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length + 1} onKeyDown=${onRowKey}>
       <colgroup>
         <col class="name" />
@@ -313,7 +313,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
         <i style=${{ background: color }}></i>
         <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>
         ${isBest && html`<b class="best-mark" title=${tab.bestText}>best</b>`}
-        ${group.sessions.length > 1 && html`<small class="count" title=${countTooltip(tab, group)}>×${group.sessions.length}</small>`}
+        ${sizeOf(group) && html`<small class="count" title=${countTooltip(tab, group)}>${sizeOf(group)}</small>`}
       </div>
     </th>
     ${skippedCells(from)}
@@ -328,9 +328,10 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
  * @param {import("./tab.js").Tab} tab
  * @param {import("./types.js").Group} group
  */
-function countTooltip(tab, { sessions }) {
+function countTooltip(tab, { sessions, archived }) {
   const numUnchecked = sessions.filter(({ name }) => !tab.runColors.has(name)).length;
-  return `sessions ${tab.sweep.grouped ? "of this group" : "with these hyperparameters"}${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}`;
+  const more = archived ? `; ${archived} more are archived, and in none of the values` : "";
+  return `sessions ${tab.sweep.grouped ? "of this group" : "with these hyperparameters"}${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}${more}`;
 }
 
 /**

@@ -61,6 +61,7 @@ export {};
  * @property {string} name
  * @property {string} label  the name to show: the label of the session if there is only one
  * @property {readonly Session[]} sessions
+ * @property {number} [archived]  number of sessions of a group in the list of runs that were put away
  *
  * @typedef {object} SessionMetric  values of a metric, as columns with a row for each session
  * @property {Float64Array} value

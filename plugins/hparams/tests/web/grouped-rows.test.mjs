@@ -6,6 +6,7 @@ import { cellText, cellTitle, differenceOf, writerOf } from "../../tbcore_hparam
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
 import { bestRow } from "../../tbcore_hparams/static/goals.js";
 import { groupedSweep } from "../../tbcore_hparams/static/grouped-rows.js";
+import { sizeOf } from "../../tbcore_hparams/static/labels.js";
 import { sortRows } from "../../tbcore_hparams/static/sorting.js";
 import { readSweep, withBestValues } from "../../tbcore_hparams/static/sweep.js";
 import { parseView } from "../../tbcore_hparams/static/view.js";
@@ -176,6 +177,13 @@ test("the group of runs that are all infinite is infinite, also in CSV and LaTeX
   const [best] = withBestValues({ columns, groups, metrics: [metric], ...rest }, () => "min").metrics;
   assert.equal(cellText(best, 0), "0.5 ± 0 (2 diverged)");
   assert.match(csvOf({ columns: [best], groups, rows: [0] }), /n,loss \(min\) nonfinite,loss \(min\) diverged,.*\r\na,0.5,0,2,0,2,/);
+});
+
+test("sessions that were archived are counted, unless a run below them is shown", () => {
+  const archived = new Map([["a", ["a/2", "a/2/eval", "b/1"]], ["b", ["b/0"]], ["c", ["c/1"]], ["d", ["d/0", "d/1"]]]);
+  const { groups } = groupedSweep(loaded, runsOf(["a/0", "a/1", "b/1/train", "c/0"]), { average: "mean", averageName: "mean", archived });
+  assert.deepEqual(groups.map((group) => [group.name, sizeOf(group)]), [["a", "×2 (+1 archived)"], ["b", "×1 (+1 archived)"], ["c", ""]]);
+  assert.deepEqual(grouped.groups.map(sizeOf), ["×3", "×2", "", "×2", "×4"]);
 });
 
 test("no run at all leaves no rows", () => {

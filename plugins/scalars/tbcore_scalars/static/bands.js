@@ -51,7 +51,7 @@ export class BandFeed {
   constructor(host, { options: allOptions, parts, pixels, view }) {
     const grouped = computed(() => parts.value.map(splitByGroup));
     /** What the bands depend on, as text: not the labels of runs. */
-    const members = computed(() => JSON.stringify(grouped.value.map(({ tag, groups }) => [tag, groups.map(({ name, color, runs }) => [name, color, runs.map((run) => run.name)])])));
+    const members = computed(() => JSON.stringify(grouped.value.map(({ tag, groups }) => [tag, groups.map(({ name, color, runs }) => [name, color, runs.map((run) => run.name), archivedIn(host, name)])])));
     /** The keys of the bands without a line, as text, which is equal while they are. */
     const withoutLine = computed(() => JSON.stringify(this.shown.value.filter(({ drawn }) => drawn !== "mean").map(({ key }) => key)));
     this.lineParts = computed(() => {
@@ -208,6 +208,11 @@ export function spreadOf({ average, spread }) {
   return average === "mean" || spread === "range" ? spread : "quartiles";
 }
 
+/** How many runs of a group were put away. @param {Pick<Host, "groups">} host @param {string} name */
+function archivedIn({ groups }, name) {
+  return groups?.value?.archived?.get(name)?.length ?? 0;
+}
+
 /**
  * Fetches the bands of all groups of a chart.
  * @param {Pick<Host, "fetch" | "groups">} host
@@ -243,7 +248,7 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
           final: /** @type {any} */ ({ ...Object.fromEntries(Object.entries(entry.final).map(([key, number]) => [key, Number(number)])), missing: Math.max(0, (sizes.get(name) ?? 0) - runs.length) }),
           ...styleOf(name, color, tag, tagIndex, parts),
           run: name,
-          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: averageName, label: labelOf(entry.num_runs) },
+          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, archived: archivedIn(host, name), average: averageName, label: labelOf(entry.num_runs) },
         };
         return band;
       });

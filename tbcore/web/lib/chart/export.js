@@ -1,5 +1,6 @@
 /** Exports line charts as SVG: as on the screen, and what figures (`figure.js`) have in common with that. Loaded on the first export. */
 
+import { withArchived } from "../group-figure.js";
 import { placeIn } from "./axes.js";
 import { BAND_OPACITY, traceAreas } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
@@ -69,19 +70,19 @@ export function notesOf(model, more) {
  * @param {readonly Item[]} items
  */
 function bandNotes(items) {
-  /** Maps a text about line and area to the numbers of runs. @type {Map<string, number[]>} */
+  /** Maps a text about line and area to the numbers of runs, and of those put away. @type {Map<string, number[][]>} */
   const numbers = new Map();
   for (const { band } of items) {
     if (!band) continue;
-    const { average = "mean", label = "", numRuns = Math.max(...band.count) } = band;
+    const { average = "mean", label = "", numRuns = Math.max(...band.count), archived = 0 } = band;
     const key = JSON.stringify([average, label, band.bar ? "bar" : "band"]);
-    numbers.set(key, [...(numbers.get(key) ?? []), numRuns]);
+    numbers.set(key, [...(numbers.get(key) ?? []), [numRuns, archived]]);
   }
   return [...numbers].map(([key, counts]) => {
     const [average, label, shape] = JSON.parse(key);
-    const [least, most] = [Math.min(...counts), Math.max(...counts)];
+    const range = (/** @type {0 | 1} */ at) => [...new Set([Math.min, Math.max].map((of) => of(...counts.map((count) => count[at]))))].join(" to ");
     const area = label && (label.startsWith("no ") ? `, ${label}` : `, ${shape}: ${label}`);
-    return `${average} of ${least < most ? `${least} to ${most}` : most} runs${area}`;
+    return `${average} of ${withArchived(`${range(0)} runs`, range(1))}${area}`;
   });
 }
 

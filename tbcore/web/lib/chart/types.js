@@ -49,6 +49,7 @@ export {};
  * @property {Float64Array} count  number of runs in the mean at each x. Where there are fewer than
  *   before, the mean is dashed, and the band is not drawn
  * @property {number} [numRuns]  number of runs in the group; `count` may be lower
+ * @property {number} [archived]  number of its runs that were put away, and are not in `numRuns`
  * @property {Float64Array} [nonfinite]  number of runs with a non-finite value at each x; the chart
  *   marks where it increases
  * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this

@@ -7,7 +7,8 @@ import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, measureGroups, sortGroups } from "../state/group-columns.js";
+import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
 import { fitListFor } from "./fit.js";
 

@@ -9,7 +9,7 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, formatTime, plural } from "../../lib/format.js";
+import { formatName, formatStep, formatTime, plural } from "../../lib/format.js";
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
 import { VirtualList } from "../../lib/ui/lazy.js";
@@ -90,10 +90,9 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
     return true;
   }, [details, now]);
   const widths = table?.widths.value ?? [];
-  const [numChars, stepChars] = [widths.reduce((sum, width) => sum + width.numChars, 0), widths.reduce((sum, width) => sum + width.stepChars, 0)];
   return html`<div
     class="tb-runs-rows ${table ? "tb-with-columns" : ""} ${isSameAge ? "tb-same-age" : ""}"
-    style=${{ "--columns": `calc(${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${widths.length * CELL_PADDING_PX}px)` }}
+    style=${{ "--columns": `calc(${widths.map(({ numChars, stepChars }) => `${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${CELL_PADDING_PX}px + `).join("")}0px)` }}
     onPointerLeave=${() => (state.hoveredRun.value = null)}
   >
     <${VirtualList}
@@ -140,8 +139,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   const diverged = divergedRuns(state, runs);
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
-  const isPartial = numChecked > 0 && numChecked < runs.length;
-  const numRuns = (kind === "group" && state.rules.value?.groupSizes.value.get(name)) || runs.length;
+  const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
   const openMenu = (/** @type {MouseEvent} */ event) => onMenu(event, row);
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${kind !== "folder" && name === state.hoveredRun.value ? "tb-hovered" : ""}"
@@ -179,17 +177,17 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
             aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
             checked=${numChecked === runs.length}
-            indeterminate=${isPartial}
+            indeterminate=${numChecked > 0 && numChecked < runs.length}
             tabindex=${isCurrent ? 0 : -1}
             onClick=${(/** @type {MouseEvent} */ event) => onCheck(row, event)}
           />
-          ${noted?.label ? html`<${Name} name=${noted.label} part=${[0, 0]} />` : html`<${Name} name=${label} part=${part} />`}
+          <${Name} name=${noted?.label || label} part=${noted?.label ? [0, 0] : part} />
         </label>
         ${!row.isOpen && state.notes.value?.mark(runs)}
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
-        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run")}>${numChecked > 0 && numChecked < numRuns && `${numChecked.toLocaleString("en")} of `}${numRuns.toLocaleString("en")}</span>`}
+        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run") + archived}>${numChecked > 0 && numChecked < numRuns && `${formatStep(numChecked)} of `}${formatStep(numRuns)}${archived}</span>`}
       </span>
       <span role="gridcell" class="tb-run-actions">
         <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>

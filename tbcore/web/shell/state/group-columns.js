@@ -8,7 +8,7 @@ import { countsOf, describeFigure, figureAlone, groupFigure } from "../../lib/gr
 import { AVERAGES, deviationOf, statisticsOf } from "../../lib/group-statistics.js";
 import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
 import { commonValue, sortRuns } from "./columns.js";
-import { groupsOf } from "./tree.js";
+import { membersOf } from "./grouped.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { Statistics } from "../../lib/group-figure.js" */
@@ -17,11 +17,6 @@ import { groupsOf } from "./tree.js";
 
 /** With more groups, not every figure is formatted to find the column's width. */
 const MAX_MEASURED = 500;
-
-/** The runs of each group. @param {readonly string[]} runs @param {ReadonlyMap<string, string>} groupOf  run to group */
-export function membersOf(runs, groupOf) {
-  return groupsOf(runs, (run) => groupOf.get(run) ?? run);
-}
 
 /** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
 export function hasAverages(attribute) {

@@ -4,6 +4,11 @@ import { findParts, groupsOf, runRow } from "./tree.js";
 
 /** @import { Row } from "./tree.js" */
 
+/** The runs of each group; groups are in the order of their first runs. @param {readonly string[]} runs @param {ReadonlyMap<string, string>} groupOf  run to group */
+export function membersOf(runs, groupOf) {
+  return groupsOf(runs, (run) => groupOf.get(run) ?? run);
+}
+
 /**
  * The runs of a number of groups: those that have the newest runs.
  * @param {readonly string[]} runs  in the order of data/runs: the newest are the last
@@ -20,18 +25,20 @@ export function newestGroups(runs, groupOf, maxGroups) {
 
 /**
  * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
- * that run. Labels are shortened: the label of a group omits the folders that all groups have in
+ * that run, unless others of it are put away. Labels are shortened: the label of a group omits the folders that all groups have in
  * common; the label of a run omits the folders that all runs of its group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  whether a group is open
+ * @param {ReadonlyMap<string, unknown>} [archived]  by group, if it has any
  * @returns {Row[]}
  */
-export function groupRows(runs, groupOf, isOpen) {
-  const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
-  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
+export function groupRows(runs, groupOf, isOpen, archived) {
+  const groups = membersOf(runs, groupOf);
+  const isRun = (/** @type {string} */ name, /** @type {readonly string[]} */ members) => members.length === 1 && !archived?.has(name);
+  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (isRun(name, members) ? [] : [name])));
   const rows = [...groups].map(([name, members], i) => {
-    if (members.length === 1) return runRow(members[0], 0, i + 1, groups.size);
+    if (isRun(name, members)) return runRow(members[0], 0, i + 1, groups.size);
     const key = `group:${name}`;
     const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
     return Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });

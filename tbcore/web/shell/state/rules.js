@@ -3,13 +3,14 @@
  */
 
 import { computed, effect } from "@preact/signals-core";
+import { withArchived } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
 import { colorsOf } from "../../lib/ui/colors.js";
-import { groupRows, newestGroups } from "./grouped.js";
+import { groupRows, membersOf, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
 import { AUTO_LIMIT } from "./selection.js";
 import { groupsOf } from "./tree.js";
@@ -67,18 +68,29 @@ export class Rules {
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
     groups.sort((a, b) => compareNames(a.name, b.name));
-    return { rule: this.#state.groupRule.value, average: this.average.value, averageName: AVERAGES[this.average.value], groups };
+    return { rule: this.#state.groupRule.value, average: this.average.value, averageName: AVERAGES[this.average.value], groups, archived: this.#archived.value };
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
-  rowsOf = groupRows;
+  rowsOf = (/** @type {readonly string[]} */ runs, /** @type {ReadonlyMap<string, string>} */ groupOf, /** @type {(key: string) => boolean} */ isOpen) => groupRows(runs, groupOf, isOpen, this.#archived.value);
 
-  /** Number of runs of each group. */
-  groupSizes = computed(() => {
-    const { groupOf } = this.grouping.value;
-    const groups = groupsOf(groupOf ? this.#state.runs.value : [], (run) => groupOf?.get(run) ?? run);
-    return new Map(Array.from(groups, ([name, runs]) => [name, runs.length]));
+  /** Number of runs of each group, without those that are put away. */
+  groupSizes = computed(() => new Map(Array.from(this.#members(this.#state.runs.value), ([name, runs]) => [name, runs.length])));
+
+  /** The runs of each group that are put away. */
+  #archived = computed(() => {
+    const hidden = this.#state.notes.value?.hidden.value;
+    return this.#members(hidden?.size ? this.#state.allRuns.value.filter((run) => hidden.has(run)) : []);
   });
+
+  /** How many runs a group has, and in words, how many more are put away. @param {string} name @returns {[number, string]} */
+  countOf = (name) => [this.groupSizes.value.get(name) ?? 0, withArchived("", this.#archived.value.get(name)?.length)];
+
+  /** The runs of each group; none if runs are not grouped. @param {readonly string[]} runs */
+  #members(runs) {
+    const { groupOf } = this.grouping.value;
+    return groupOf ? membersOf(runs, groupOf) : new Map();
+  }
 
   /**
    * Colours of runs or groups by the rule, and what they mean; null without a valid rule. While they
