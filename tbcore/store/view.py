@@ -125,18 +125,24 @@ EMPTY_SCHEMA = Schema({})
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One run as it was at a commit."""
+    """One run as it was at a commit; without data, unless it is of a subclass."""
 
     schema: Schema = EMPTY_SCHEMA
-    tables: tuple[Table, ...] = ()
-    """The rows of the run, in the order written."""
-    files: tuple[FileRef, ...] = ()
-    """The run's files. A reference has the index of its file in this tuple."""
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
     """When the last event was written, in seconds since the epoch; None if there is no event. For
     several files, this is the maximum over their last events."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The rows of the run, in the order written."""
+        return ()
+
+    @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The run's files. A reference has the index of its file in this tuple."""
+        return ()
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
@@ -218,6 +224,14 @@ class RunView:
         """The highest step of all rows that are not graphs; None if there are none."""
         highest = [table.highest_step for table in self.tables]
         return max((step for step in highest if step >= -(1 << 63)), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedView(RunView):
+    """A run whose rows are in memory."""
+
+    tables: tuple[Table, ...] = ()
+    files: tuple[FileRef, ...] = ()
 
 
 class StoredRun(RunView):
