@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.batch_reader import BatchReader
+    from tbcore.store.items import items_of
     from tbcore.store.notes import Notes, open_notes
     from tbcore.store.series import Point, Series
     from tbcore.store.state import is_live
@@ -64,7 +65,7 @@ __all__ = [
     "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError",
     "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fact_of",
     "fields", "find_unshown", "format_attribute", "format_name", "group_text", "guarded",
-    "in_quotes", "installed_plugins", "is_event_file", "is_live", "is_uri", "listed",
+    "in_quotes", "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "listed",
     "load_plugins", "loaded", "logdir_specs", "logdirs_here", "logs_discarded", "matches",
     "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute", "plural", "quoted",
     "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
@@ -107,6 +108,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.batch_reader": ("BatchReader",),
+    "tbcore.store.items": ("items_of",),
     "tbcore.store.notes": ("Notes", "open_notes"),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.state": ("is_live",),
