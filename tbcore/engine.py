@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from tbcore.server.routing import Row
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.board import Board
+    from tbcore.store.items import items_of
     from tbcore.store.loader import Loader
     from tbcore.store.notes import Notes, open_notes
     from tbcore.store.run import RunData
@@ -105,12 +106,13 @@ __all__ = [
     "checked_specs", "close_all", "close_matches", "create_app", "describe", "did_you_mean",
     "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_sources", "find_unshown",
     "format_attribute", "format_name", "group_text", "guarded", "in_folder", "in_quotes",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "listed", "listen", "load_plugins",
-    "load_sources", "loaded", "local_directory", "logdir_specs", "logdirs_here", "logs_discarded",
-    "loopback", "matches", "mount_all", "numpy_to_tensor", "one_line", "open_notes", "parse",
-    "parse_attribute", "plugins_of", "plural", "preload_small_files", "printable_line", "quoted",
-    "read_last_event_times", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
-    "to_json", "user_directory", "warn", "warnings_printed", "watch", "without_passwords",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "listed", "listen",
+    "load_plugins", "load_sources", "loaded", "local_directory", "logdir_specs", "logdirs_here",
+    "logs_discarded", "loopback", "matches", "mount_all", "numpy_to_tensor", "one_line",
+    "open_notes", "parse", "parse_attribute", "plugins_of", "plural", "preload_small_files",
+    "printable_line", "quoted", "read_last_event_times", "replace_query", "size", "sort_key",
+    "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed",
+    "watch", "without_passwords",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
@@ -176,6 +178,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.routing": ("Row",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.board": ("Board",),
+    "tbcore.store.items": ("items_of",),
     "tbcore.store.loader": ("Loader",),
     "tbcore.store.notes": ("Notes", "open_notes"),
     "tbcore.store.run": ("RunData",),

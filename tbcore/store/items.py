@@ -17,8 +17,8 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.kinds import Kind
-from tbcore.store.series import Rows, Series
-from tbcore.store.view import FileRef
+from tbcore.store.series import Rows, Series, sample_together
+from tbcore.store.view import FileRef, RunView
 from tbcore.text import one_line
 
 E = TypeVar("E", bound=TbcoreError)
@@ -167,3 +167,12 @@ def items_at(series: Series, rows: Rows, files: Sequence[FileRef]) -> list[Item]
             *columns, strict=True
         )
     ]
+
+
+def items_of(view: RunView, series: Sequence[Series], samples: int = 0) -> list[Item]:
+    """The items of series of one tag; see `Multiplexer.items`."""
+    series = [each for each in series if not each.kind.is_scalar]
+    items = []
+    for each, rows in zip(series, sample_together(series, samples), strict=True):
+        items += items_at(each, rows, view.files)
+    return items if len(series) < 2 else sorted(items, key=lambda item: item.ordinal)

@@ -19,16 +19,13 @@ from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claims, matches
 from tbcore.store.board import Board
-from tbcore.store.items import Item, decode_items, items_at
+from tbcore.store.items import Item, decode_items, items_at, items_of
 from tbcore.store.series import (
-    MIN_ROWS_TO_CACHE,
     ItemSeries,
     LastPoints,
     ScalarSeries,
     Series,
-    UnsampledSeries,
     merged_columns,
-    sample_together,
 )
 from tbcore.store.side_files import SideFile
 from tbcore.store.state import KindSummary, State, is_live
@@ -126,16 +123,9 @@ class Multiplexer:
         tag without scalars.
         """
         state = self._state
-        _, found = state.find(run, tag, claims)
+        found = state.run(run).scalars(run, tag, claims, samples, state.cached_series)
         self._board.requested_at[run] = time.monotonic()
-        series = [each for each in found if each.kind.is_scalar]
-        if not series and claims is None:
-            raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
-        if len(series) == 1 and not 0 < samples < len(series[0]):
-            is_long = len(series[0]) >= MIN_ROWS_TO_CACHE
-            make = state.cached_series if is_long else UnsampledSeries
-            return make(series[0].kind, series[0].parts)
-        return ScalarSeries(*merged_columns(series, samples, ("step", "wall_time", "value")))
+        return found
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
         """Ordinals, steps and wall times of all items of one tag, without the items themselves.
@@ -173,11 +163,10 @@ class Multiplexer:
 
         Scalar series have no items, and are left out. Raises NotFoundError like `scalars`.
         """
-        run_view, series = self._find_references(run, tag, claims)
-        items = []
-        for each, rows in zip(series, sample_together(series, samples), strict=True):
-            items += items_at(each, rows, run_view.files)
-        return items if len(series) < 2 else sorted(items, key=lambda item: item.ordinal)
+        view = self._state.run(run)
+        items = items_of(view, view.find(run, tag, claims), samples)
+        self._board.requested_at[run] = time.monotonic()
+        return items
 
     def item(self, run: str, tag: str, claims: Claims, ordinal: int) -> Item:
         """The item with this ordinal.
@@ -242,8 +231,7 @@ class Multiplexer:
 
         Raises NotFoundError for an unknown run or tag.
         """
-        view, _ = self._state.find(run, tag, None)
-        return SummaryMetadata.FromString(view.schema.tags[tag].metadata or b"")
+        return self._state.run(run).metadata(run, tag)
 
     def description(self, run: str, tag: str) -> dict[str, str]:
         """The `display_name` and the `description` that the writer gave a tag, for a response.
@@ -315,7 +303,8 @@ class Multiplexer:
             return state, self._hparams
 
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
-        """Like `State.find`, but without series of scalars."""
-        view, series = self._state.find(run, tag, claims)
+        """The view of a run, and what it finds, without series of scalars."""
+        view = self._state.run(run)
+        series = view.find(run, tag, claims)
         self._board.requested_at[run] = time.monotonic()
         return view, [each for each in series if not each.kind.is_scalar]

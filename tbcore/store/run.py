@@ -23,7 +23,7 @@ from tbcore.eventfiles.table import DecodedItem, FileVersion, Table, TableColumn
 from tbcore.kinds import GRAPH_FIELDS
 from tbcore.store.restarts import NOTHING_ORPHANED, RestartRule
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.view import EMPTY_SCHEMA, FileRef, RunView
+from tbcore.store.view import EMPTY_SCHEMA, FileRef, LoadedView, RunView
 
 _MAX_MERGED_ROWS = 1 << 17
 """Maximum number of rows of a table that is merged from others. Merging larger tables would save
@@ -66,7 +66,7 @@ class RunData:
         """When the run began, in seconds since the epoch; None if that is not known yet."""
         self._last_event_times: dict[int, float] = {}
         """Maps the index of each file to the wall time of its last event."""
-        self._view = RunView()
+        self._view: RunView = LoadedView()
         """The view of the last commit."""
 
     # -- continuing where another reader stopped -------------------------------------------------
@@ -162,12 +162,12 @@ class RunData:
         """Returns a view of the run as it is now; the same view as before if nothing changed."""
         if self._max_points:
             self._thin()
-        view = RunView(
+        view = LoadedView(
             self._schema,
-            tuple(self._tables),
-            tuple(self._files),
             self.first_event_time,
             max(self._last_event_times.values(), default=None),
+            tuple(self._tables),
+            tuple(self._files),
         )
         if view != self._view:
             self._view = view

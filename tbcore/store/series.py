@@ -51,7 +51,7 @@ class Point(NamedTuple):
     value: float
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScalarSeries:
     """Points of one tag, in the order they were written. Arrays are read-only.
 
@@ -172,17 +172,11 @@ class ScalarSeries:
 class UnsampledSeries(ScalarSeries):
     """All rows of a series.
 
-    Ordinals and steps are computed when they are first used: there may be millions of them.
+    Columns are computed when they are first used: there may be millions of rows.
     """
 
-    _series: Series
-
     def __init__(self, kind: Kind, parts: tuple[Part, ...]) -> None:
-        series = Series(kind, parts)
-        # The base class is frozen.
-        object.__setattr__(self, "_series", series)
-        object.__setattr__(self, "wall_time", series.column("wall_time"))
-        object.__setattr__(self, "value", series.column("value"))
+        self._series = Series(kind, parts)
 
     @cached_property
     def ordinal(self) -> NDArray[np.int64]:
@@ -192,6 +186,14 @@ class UnsampledSeries(ScalarSeries):
     def step(self) -> NDArray[np.int64]:
         """Shape (n,), not necessarily ascending."""
         return self._series.column("step")
+
+    @cached_property
+    def wall_time(self) -> NDArray[np.float64]:
+        return self._series.column("wall_time")
+
+    @cached_property
+    def value(self) -> NDArray[np.floating[Any]]:
+        return self._series.column("value")
 
     def steps(self, rows: slice) -> NDArray[np.int64]:
         return self._series.column_at("step", np.arange(*rows.indices(len(self))))

@@ -12,8 +12,8 @@ import orjson
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.storage import EventFile
-from tbcore.kinds import Claims, Kind, matches
-from tbcore.store.series import Part, Series, UnsampledSeries
+from tbcore.kinds import Kind
+from tbcore.store.series import Part, UnsampledSeries
 from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema
 from tbcore.text import close_matches, quoted
 
@@ -165,22 +165,6 @@ class State:
         if view is None:
             raise NotFoundError(f"no run {quoted(name)}{close_matches(name, self.runs)}")
         return view
-
-    def find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, list[Series]]:
-        """The view of a run, and those series of a tag that one of the claims matches.
-
-        Raises NotFoundError if there is no such run or tag, or no such series.
-        """
-        view = self.run(run)
-        tags = view.schema.tags
-        series = view.series(tag) if tag in tags else []
-        if claims is not None:
-            series = [each for each in series if matches(claims, each.kind)]
-        if series:
-            return view, series
-        candidates = tags if claims is None else view.schema.tags_matching(tuple(claims))
-        close = close_matches(tag, candidates)
-        raise NotFoundError(f"no tag {quoted(tag)} in run {quoted(run)}{close}")
 
     def committed(
         self,

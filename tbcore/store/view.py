@@ -14,12 +14,22 @@ from typing import NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
+from tbcore.errors import NotFoundError
 from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.table import Columns, Table
-from tbcore.kinds import Claim, Kind, matches
-from tbcore.store.series import LastPoints, Part, Series, merged_columns
+from tbcore.kinds import Claim, Claims, Kind, matches
+from tbcore.store.series import (
+    MIN_ROWS_TO_CACHE,
+    LastPoints,
+    Part,
+    ScalarSeries,
+    Series,
+    UnsampledSeries,
+    merged_columns,
+)
+from tbcore.text import close_matches, quoted
 
 ClaimsKey = tuple[Claim, ...]
 
@@ -125,18 +135,24 @@ EMPTY_SCHEMA = Schema({})
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One run as it was at a commit."""
+    """One run as it was at a commit; without data, unless it is of a subclass."""
 
     schema: Schema = EMPTY_SCHEMA
-    tables: tuple[Table, ...] = ()
-    """The rows of the run, in the order written."""
-    files: tuple[FileRef, ...] = ()
-    """The run's files. A reference has the index of its file in this tuple."""
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
     """When the last event was written, in seconds since the epoch; None if there is no event. For
     several files, this is the maximum over their last events."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The rows of the run, in the order written."""
+        return ()
+
+    @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The run's files. A reference has the index of its file in this tuple."""
+        return ()
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
@@ -156,6 +172,43 @@ class RunView:
         for table, index in parts:
             by_key.setdefault(table.columns.entries[index][1:3], []).append((table, index))
         return [Series(kind, by_key.get((kind.field, kind.is_scalar), ())) for kind in kinds]
+
+    def find(self, run: str, tag: str, claims: Claims | None) -> list[Series]:
+        """Those series of a tag that one of the claims matches; `run` is the name of the run.
+
+        Raises NotFoundError if there is no such tag, or no such series.
+        """
+        tags = self.schema.tags
+        series = self.series(tag) if tag in tags else []
+        if claims is not None:
+            series = [each for each in series if matches(claims, each.kind)]
+        if series:
+            return series
+        candidates = tags if claims is None else self.schema.tags_matching(tuple(claims))
+        close = close_matches(tag, candidates)
+        raise NotFoundError(f"no tag {quoted(tag)} in run {quoted(run)}{close}")
+
+    def scalars(
+        self,
+        run: str,
+        tag: str,
+        claims: Claims | None = None,
+        samples: int = 0,
+        cached: Callable[[Kind, tuple[Part, ...]], ScalarSeries] = UnsampledSeries,
+    ) -> ScalarSeries:
+        """See `Multiplexer.scalars`; `cached` makes long series that are not sampled."""
+        series = [each for each in self.find(run, tag, claims) if each.kind.is_scalar]
+        if not series and claims is None:
+            raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
+        if len(series) == 1 and not 0 < samples < len(series[0]):
+            make = cached if len(series[0]) >= MIN_ROWS_TO_CACHE else UnsampledSeries
+            return make(series[0].kind, series[0].parts)
+        return ScalarSeries(*merged_columns(series, samples, ("step", "wall_time", "value")))
+
+    def metadata(self, run: str, tag: str) -> SummaryMetadata:
+        """See `Multiplexer.metadata`."""
+        self.find(run, tag, None)
+        return SummaryMetadata.FromString(self.schema.tags[tag].metadata or b"")
 
     def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
         """The number of rows of a tag that have one of these kinds, and their first and last step.
@@ -218,6 +271,14 @@ class RunView:
         """The highest step of all rows that are not graphs; None if there are none."""
         highest = [table.highest_step for table in self.tables]
         return max((step for step in highest if step >= -(1 << 63)), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedView(RunView):
+    """A run whose rows are in memory."""
+
+    tables: tuple[Table, ...] = ()
+    files: tuple[FileRef, ...] = ()
 
 
 class StoredRun(RunView):

@@ -1,5 +1,5 @@
 """Decoders for plugins, which convert the result of `Item.read` into numbers, arrays or text; the
-statistics and curves of groups of runs; and differences between texts.
+statistics and curves of groups of runs; the rows to draw; and differences between texts.
 
 Most data has two forms on disk: a protobuf field of its own, or a tensor. The functions here accept
 both. For any other value they raise DecodeError, with a message that describes the value. Claims
@@ -10,6 +10,7 @@ argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as m
 """
 
 from tbcore.values.differences import changed_lines
+from tbcore.values.drawing import drawn_rows, outline_rows
 from tbcore.values.formats import (
     AUDIO_CLAIMS,
     HISTOGRAM_CLAIMS,
@@ -53,7 +54,8 @@ __all__ = [
     "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "SESSION_END_TAG",
     "SESSION_START_TAG", "AudioValue", "Average", "ExperimentValue", "GroupCurve", "HistogramValue",
     "ImageValue", "Metadata", "SessionEndValue", "Spread", "Statistics", "Value", "audio",
-    "bucket_table", "changed_lines", "column_statistics", "common_points", "effective_rows",
-    "experiment", "fields", "group_curve", "group_statistics", "histogram", "hparam_text", "image",
-    "paths_above", "scalar", "session_end", "session_start", "tensor", "text",
+    "bucket_table", "changed_lines", "column_statistics", "common_points", "drawn_rows",
+    "effective_rows", "experiment", "fields", "group_curve", "group_statistics", "histogram",
+    "hparam_text", "image", "outline_rows", "paths_above", "scalar", "session_end", "session_start",
+    "tensor", "text",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
 from tbcore.store.series import MIN_ROWS_TO_CACHE, Point, ScalarSeries, Series, extreme_rows
 from tbcore.store.smoothing import smoothed
-from tbcore.store.view import EMPTY_SCHEMA, RunView
+from tbcore.store.view import EMPTY_SCHEMA, LoadedView, RunView
 
 SCALAR = Kind("simple_value", "", True)
 ANY = (Claim(),)
@@ -190,13 +190,14 @@ def test_columns_of_a_long_series_are_cached_until_the_next_commit() -> None:
     multiplexer = Multiplexer(board=board)
     one = table_of(scalar_event("a", step) for step in range(num_rows))
     schema = EMPTY_SCHEMA.extended(one.columns)
-    board.commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
+    views = (LoadedView(schema, tables=(one,) * count) for count in (1, 2))
+    board.commit(dict(zip(("short", "long"), views, strict=True)))
     assert multiplexer.scalars("short", "a") is not multiplexer.scalars("short", "a")
     long = multiplexer.scalars("long", "a")
     assert multiplexer.scalars("long", "a") is long
     columns = [weakref.ref(column) for column in (long.step, long.wall_time, long.value)]
     assert all(column() is not None for column in columns)
-    board.commit({"long": RunView(schema, (one, one, one))})
+    board.commit({"long": LoadedView(schema, tables=(one, one, one))})
     assert len(multiplexer.scalars("long", "a").step) == 3 * num_rows
     columns += [weakref.ref(multiplexer.scalars("long", "a").value)]
     board.commit({}, ["long"])

@@ -19,6 +19,7 @@ from tbcore.values import (
     Statistics,
     column_statistics,
     common_points,
+    drawn_rows,
     effective_rows,
     group_curve,
     group_statistics,
@@ -218,3 +219,16 @@ def test_a_curve_of_no_runs_and_a_grid_of_points() -> None:
     assert curve.x.tolist() == [0, 5], "there is no row where no run has a value"
     assert curve.average.tolist() == [4, 2]
     assert curve.count.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("length", [1, 2000, 2001, 12_345, 100_000])
+def test_the_drawn_rows_have_both_ends_the_extremes_and_what_is_not_finite(length: int) -> None:
+    values = np.random.default_rng(length).normal(size=length)
+    values[length // 2] = np.nan
+    rows = drawn_rows(values, 2000)
+    assert len(rows) <= 2000
+    assert rows.tolist() == sorted({*rows.tolist()})
+    assert {0, length - 1, length // 2} <= {*rows.tolist()}
+    if length > 1:
+        assert np.nanmin(values[rows]) == np.nanmin(values)
+        assert np.nanmax(values[rows]) == np.nanmax(values)

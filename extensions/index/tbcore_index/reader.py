@@ -7,8 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from itertools import count, starmap
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -168,11 +167,14 @@ class IndexReader:
             names, shapes, *times = (rows.column(name).to_pylist() for name in _BY_VIEW)
             for row, shape in enumerate(shapes):
                 if shape not in self._schemas:
-                    self._schemas[shape] = self._schema(
-                        StoredView(runs, row, names[row], Schema({}))
-                    )
-            schemas = map(self._schemas.__getitem__, shapes)
-            return list(map(partial(StoredView, runs), count(), names, schemas, *times))
+                    view = StoredView(name=names[row], runs=runs, row=row)
+                    self._schemas[shape] = self._schema(view)
+            return [
+                StoredView(self._schemas[shape], *of_run, name=name, runs=runs, row=row)
+                for row, (name, shape, *of_run) in enumerate(
+                    zip(names, shapes, *times, strict=True)
+                )
+            ]
         except (DataLossError, NotFoundError, FileNotFoundError) as error:
             line = str(error)
         except (TypeError, ValueError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,6 @@ from tbcore import DataLossError, LastPoints
 from tbcore.engine import (
     EventFile,
     FileRef,
-    Schema,
     Series,
     StoredRun,
     Table,
@@ -69,61 +69,47 @@ class SegmentRuns:
         """Run i has the files from `bounds[i]` up to `bounds[i + 1]`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredView(StoredRun):
     """A run of an index. Its rows are read when they are used."""
 
-    __slots__ = ("_row", "_runs", "name")
     name: str
-    _row: int
-    _runs: SegmentRuns
-
-    def __init__(
-        self, runs: SegmentRuns, row: int, name: str, schema: Schema, *times: float | None
-    ) -> None:
-        """`times` are the times of the first and the last event, in seconds since the epoch."""
-        assign = object.__setattr__  # The base class is frozen.
-        assign(self, "_runs", runs)
-        assign(self, "_row", row)
-        assign(self, "name", name)
-        assign(self, "schema", schema)
-        for field, time in zip(("first_event_time", "last_event_time"), times, strict=False):
-            assign(self, field, time)
-
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    runs: SegmentRuns
+    row: int
+    """Index of the run in `runs`."""
 
     @property
     def segment(self) -> str:
-        return self._runs.segment
+        return self.runs.segment
 
     def number(self, name: str) -> int:
         """A column of `runs`: first_series, num_series, num_points or num_items."""
-        return int(self._runs.numbers[name][self._row])
+        return int(self.runs.numbers[name][self.row])
 
     @property
     def revision(self) -> str:
-        return str(self._runs.revision[self._row])
+        return str(self.runs.revision[self.row])
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
-        return self._runs.nonfinite_tags[self._row]
+        return self.runs.nonfinite_tags[self.row]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return self._runs.problems[self._row]
+        return self.runs.problems[self.row]
 
     @property
     def sizes(self) -> Sequence[int]:
-        sizes: list[int] = self._runs.numbers["size"][self._files].tolist()
+        sizes: list[int] = self.runs.numbers["size"][self._files].tolist()
         return sizes
 
     @property
     def modified(self) -> float:
-        return max(self._runs.numbers["mtime_ns"][self._files].tolist(), default=0) / 1e9
+        return max(self.runs.numbers["mtime_ns"][self._files].tolist(), default=0) / 1e9
 
     @property
     def known_files(self) -> tuple[EventFile, ...]:
-        of, files = self._runs, self._files
+        of, files = self.runs, self._files
         texts = (each[files].to_pylist() for each in (of.path, of.version))
         numbers = (of.numbers[n][files].tolist() for n in ("size", "mtime_ns", "ctime_ns"))
         return tuple(map(EventFile, *texts, *numbers))
@@ -132,26 +118,26 @@ class StoredView(StoredRun):
     def files(self) -> tuple[FileRef, ...]:
         found = tuple(IndexedFile(*FileRef.of(file)) for file in self.known_files)
         for file in found:
-            file.reader, file.run = self._runs.index, self.name
+            file.reader, file.run = self.runs.index, self.name
         return found
 
     @property
     def may_be_opened(self) -> bool:
-        may_open = self._runs.index.may_open
+        may_open = self.runs.index.may_open
         return all(may_open(self.name, file.path) for file in self.known_files)
 
     @property
     def _files(self) -> slice:
         """The range of its files in the columns of files."""
-        bounds = self._runs.bounds
-        return slice(bounds.item(self._row), bounds.item(self._row + 1))
+        bounds = self.runs.bounds
+        return slice(bounds.item(self.row), bounds.item(self.row + 1))
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """All rows of the run."""
 
         def read(run: StoredView) -> tuple[Table, ...]:
-            rows = [row for row in self._runs.index.series_rows(run) if row.num_rows]
+            rows = [row for row in self.runs.index.series_rows(run) if row.num_rows]
             return (self._table(run, rows),) if rows else ()
 
         return self._read_at(read)
@@ -160,7 +146,7 @@ class StoredView(StoredRun):
         kinds = self.schema.tags[tag].kinds
 
         def read(run: StoredView) -> list[Series]:
-            rows = [row for row in self._runs.index.series_rows(run) if row.tag == tag]
+            rows = [row for row in self.runs.index.series_rows(run) if row.tag == tag]
             if len(rows) != len(kinds):
                 raise damaged(run, f"{len(rows)} series of {quoted(tag)}")
             return [
@@ -171,7 +157,7 @@ class StoredView(StoredRun):
         return self._read_at(read)
 
     def check(self) -> None:
-        self._read_at(self._runs.index.check_series)
+        self._read_at(self.runs.index.check_series)
 
     def last_points(self, claims: tuple[Any, ...]) -> LastPoints:
         last: dict[str, SeriesRow] = {}
@@ -200,14 +186,14 @@ class StoredView(StoredRun):
         return max((r.highest_step for r in rows if not r.kind.is_graph), default=None)
 
     def _rows(self) -> list[SeriesRow]:
-        return self._read_at(self._runs.index.series_rows)
+        return self._read_at(self.runs.index.series_rows)
 
     def _read_at(self, read: Callable[[StoredView], T]) -> T:
         """Calls a function with the run in its current segment: the old one may have been replaced.
 
         Raises DataLossError if a file of the segment is damaged or gone.
         """
-        index = self._runs.index
+        index = self.runs.index
         try:
             try:
                 return read(index.located(self))
@@ -254,7 +240,7 @@ class StoredView(StoredRun):
         if not rows:
             return {}
         end = rows[-1].first_row + rows[-1].num_rows
-        found = self._runs.index.rows(run, table, rows[0].first_row, end)
+        found = self.runs.index.rows(run, table, rows[0].first_row, end)
         if len(found["step"]) != sum(row.num_rows for row in rows):
             raise damaged(run, f"{len(found['step'])} rows")
         return found

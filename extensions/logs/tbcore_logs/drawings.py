@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tbcore.engine import one_line
+from tbcore.values import drawn_rows
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +54,7 @@ def table_html(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: st
 def line_svg(
     x: NDArray[Any], y: NDArray[Any], *, width: int = 480, height: int = 160, label: str = ""
 ) -> Markup:
-    """The finite points (x, y) as a line in the colour of the text: see `chart_svg`."""
+    """The points (x, y) as a line in the colour of the text: see `chart_svg`."""
     return chart_svg([(x, y, "currentColor", "")], width=width, height=height, label=label)
 
 
@@ -67,39 +68,37 @@ def chart_svg(
     bands: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any], str]] = (),
     dashed: Sequence[tuple[NDArray[Any], NDArray[Any], str]] = (),
 ) -> Markup:
-    """The finite points of several lines, with axes if there is a `label` for the x axis.
+    """Several lines, with axes if there is a `label` for the x axis.
 
     A band is x, the lower and the upper edge, and a colour; it is drawn below the lines. A dashed
-    line is x, y and a colour; it does not set the range of y, and is cut where it leaves it.
+    line is x, y and a colour; it does not set the range of y, and is cut where it leaves it. All
+    have gaps where a value is not finite.
 
     A line is x, y, a colour and a name. The names of up to eight lines are shown on the right.
-    `ink` is the colour of text. `width` and `height` of the drawing are in pixels. If there are
-    many points, only the lowest and the highest in each column of pixels are drawn. Returns "" if
-    there are no finite points.
+    `ink` is the colour of text. `width` and `height` of the drawing are in pixels. Of many points,
+    the `drawn_rows` are drawn. Returns "" if there are no finite points.
     """
-    # 1. Drop the points that are not finite, and find the common extent of all lines.
-    # 2. Reduce each line to columns of pixels, scale it to pixels, and draw it. If all values are
-    #    equal, the line is in the middle.
+    # 1. Divide what is drawn into stretches of finite points, and find the extent of all lines.
+    # 2. Scale each stretch to pixels, and draw it. If all values are equal, it is in the middle.
     # 3. Draw the axes, with labels below and to the left of the lines.
-    finite = []  # 1
-    for x, y, color, name in lines:
-        is_finite = np.isfinite(y) & np.isfinite(x)
-        if is_finite.any():
-            points = x[is_finite].astype(np.float64), y[is_finite].astype(np.float64)
-            finite.append((*points, color, name))
+    drawn = [(drawn_rows(y, 5 * width), x, y, color, name) for x, y, color, name in lines]  # 1
+    finite = [
+        (*part, color, name)
+        for rows, x, y, color, name in drawn
+        for part in stretches(x[rows], y[rows])
+    ]
     if not finite:
         return Markup("")
-    edges = []
-    for x, lower, upper, color in bands:
-        is_finite = np.isfinite(lower) & np.isfinite(upper)
-        edges.append((x[is_finite], lower[is_finite], upper[is_finite], color))
-    dashes = [(x[shown], y[shown], c) for x, y, c in dashed if (shown := np.isfinite(y)).any()]
-    xs = [*(x for x, *_ in finite), *(x for x, *_ in dashes)]
+    edges = [
+        (*part, color) for x, lower, upper, color in bands for part in stretches(x, lower, upper)
+    ]
+    dashes = [(*part, color) for x, y, color in dashed for part in stretches(x, y)]
+    xs = [x for x, *_ in (*finite, *dashes)]
     first, last = min(x.min() for x in xs), max(x.max() for x in xs)
-    values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys if len(y))]
+    values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys)]
     low, high = min(y.min() for y in values), max(y.max() for y in values)
     left, right, top, bottom = (60, width - 24, 6, height - 34) if label else (0, width, 0, height)
-    names = [(color, name) for *_, color, name in finite if name]
+    names = list(dict.fromkeys((color, name) for *_, color, name in finite if name))
     has_names = 0 < len(names) <= _MAX_NAMES
     right -= _NAMES_WIDTH * has_names
 
@@ -116,10 +115,6 @@ def chart_svg(
         across, down = pixels(np.append(x, x[::-1]), np.append(upper, lower[::-1]))
         parts.append(f'<polygon points="{_corners(across, down)}" fill="{color}" opacity="0.2"/>')
     for x, y, color, name in finite:
-        if len(y) > 4 * width:
-            starts = np.linspace(0, len(y), 2 * width, endpoint=False).astype(np.int64)
-            extremes = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
-            x, y = np.repeat(x[starts], 2), np.stack(extremes, axis=1).ravel()
         across, down = pixels(x, y)
         title = f"<title>{_cell(name)}</title>" if name else ""
         if len(y) == 1:
@@ -127,7 +122,7 @@ def chart_svg(
             parts.append(f'<circle {place} r="2" fill="{color}">{title}</circle>')
         else:
             style = f'fill="none" stroke="{color}" stroke-linecap="round"'
-            style += ' stroke-opacity="0.6"' if len(finite) > _MAX_NAMES else ""
+            style += ' stroke-opacity="0.6"' if len(names) > _MAX_NAMES else ""
             parts.append(f'<polyline points="{_corners(across, down)}" {style}>{title}</polyline>')
     size = f'x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"'
     for x, y, color in dashes:
@@ -158,6 +153,17 @@ def chart_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img">{"".join(parts)}</svg>'
     )
+
+
+def stretches(*columns: NDArray[Any]) -> list[Any]:
+    """The stretches of rows in which all columns are finite.
+
+    Each is an array of shape (num_columns, num_rows), float64: its part of the columns.
+    """
+    table = np.stack(columns).astype(np.float64)
+    is_finite = np.isfinite(table).all(axis=0)
+    ends = np.flatnonzero(np.diff(is_finite, prepend=False, append=False)).reshape(-1, 2)
+    return [table[:, start:end] for start, end in ends.tolist()]
 
 
 def _corners(across: Floats, down: Floats) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import DataError, Item, Multiplexer, NotFoundError, values
-from tbcore.engine import RunView, is_live, listed, one_line, quoted
+from tbcore import DataError, Item, NotFoundError, values
+from tbcore.engine import RunView, is_live, items_of, listed, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
@@ -113,12 +113,12 @@ class Run:
     def __getitem__(self, tag: str) -> ScalarSeries:
         """All points of the scalars of a tag. Raises KeyError for an unknown tag."""
         with _key_errors():
-            return ScalarSeries(self._multiplexer.scalars(self.name, tag))
+            return ScalarSeries(self._data.view.scalars(self.name, tag))
 
     @property
     def scalar_tags(self) -> list[str]:
         """The tags with scalars, in order of first appearance."""
-        return self._multiplexer.tags(CLAIMS[SCALAR])[self.name]
+        return self._tags_with(SCALAR)
 
     # -- all other values ----------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Run:
         """The clips of a tag. Raises KeyError for an unknown tag."""
 
         def decode(value: Any) -> LoggedAudio:
-            metadata = self._multiplexer.metadata(self.name, tag)
+            metadata = self._data.view.metadata(self.name, tag)
             return LoggedAudio(*values.audio(value, metadata))
 
         return self._items(tag, AUDIO, decode)
@@ -148,10 +148,7 @@ class Run:
 
     def graph(self) -> LoggedItems[bytes]:
         """The graphs of the model, each as a serialized GraphDef; the last one is the newest."""
-        claims = CLAIMS[GRAPH]
-        tags = self._multiplexer.tags(claims)[self.name]
-        items = (self._multiplexer.items(self.name, tag, claims) for tag in tags)
-        found = [item for of_tag in items for item in of_tag]
+        found = [item for tag in self._tags_with(GRAPH) for item in self._found(tag, GRAPH)]
         return LoggedItems(found, self._reading("", _graph))
 
     # -- the run -------------------------------------------------------------------------------
@@ -210,20 +207,21 @@ class Run:
         """The data in the run's files. The first access reads them."""
         return self._snapshot or load([self], self._reader)[self.name]
 
-    @cached_property
-    def _multiplexer(self) -> Multiplexer:
-        """A multiplexer with only this run. It does not change."""
-        return multiplexer_of({self.name: self._data})
+    def _tags_with(self, form: str) -> list[str]:
+        return list(self._data.view.schema.tags_matching(tuple(CLAIMS[form])))
+
+    def _found(self, tag: str, form: str) -> list[Item]:
+        view = self._data.view
+        return items_of(view, view.find(self.name, tag, CLAIMS[form]))
 
     def _items(self, tag: str, form: str, decode: Callable[[Any], T]) -> LoggedItems[T]:
         try:
-            items = self._multiplexer.items(self.name, tag, CLAIMS[form])
-            return LoggedItems(items, self._reading(tag, decode))
+            return LoggedItems(self._found(tag, form), self._reading(tag, decode))
         except NotFoundError as error:
             message = str(error)
             if tag in self:
                 what = form if form == AUDIO else f"{form}s"
-                others = self._multiplexer.tags(CLAIMS[form])[self.name]
+                others = self._tags_with(form)
                 known = f"; tags with {what}: {listed([*map(quoted, others)])}"
                 where = f"{quoted(tag)} in run {quoted(self.name)}"
                 message = f"no {what} under {where}{known if others else ''}"

@@ -24,11 +24,9 @@ class ScalarSeries(Points, Sequence[Point]):
     """Points of one tag, in the order they were written: a sequence of Point, and arrays of their
     steps, times and values, which are faster. Arrays are read-only."""
 
-    _points: Points
-
     def __init__(self, points: Points) -> None:
         """Not called by users. Columns are those of `points`, which may compute them on demand."""
-        object.__setattr__(self, "_points", points)  # The base class is frozen.
+        self._points = points
 
     @property
     def ordinal(self) -> NDArray[np.int64]:

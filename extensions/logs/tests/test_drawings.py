@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import tbcore
-from tbcore_logs.drawings import line_svg, table_html
+from tbcore_logs.drawings import chart_svg, line_svg, table_html
+from tbcore_logs.printing.drawing import braille_chart
 from tbcore_testing import write_run
 
 NASTY = '<script>alert("x")</script>\n&'
@@ -49,9 +51,32 @@ def test_a_line_fills_the_drawing() -> None:
     assert corners == [(2, 22), (52, 2), (102, 12)]
 
 
+def dots_of(x: NDArray[Any], y: NDArray[Any]) -> str:
+    """Whether each column of a text chart has dots, `#`, or none, `.`."""
+    lines = [line.partition("│")[2] for line in braille_chart(x, y, width=53, height=6)[:-2]]
+    return "".join(".#"[any(c != "\u2800" for c in column)] for column in zip(*lines, strict=True))
+
+
+@pytest.mark.parametrize("times", [1, 100, 10_000])
+def test_a_line_has_gaps_where_values_are_not_finite(times: int) -> None:
+    """Also a line of many points, of which some are drawn, and the edges of a band."""
+    y = np.array([np.nan, 1.0, 3.0, 2.0, np.inf, np.nan, np.nan, 2.0, 1.0, -np.inf]).repeat(times)
+    x = np.arange(len(y))
+    drawing = parsed(line_svg(x, y, width=100))
+    band = parsed(chart_svg([(x, y, "red", "a")], bands=[(x, y - 1, y + 1, "red")], width=100))
+    assert len(drawing.findall(".//{*}polyline")) == len(band.findall(".//{*}polygon")) == 2
+    lines = [line.attrib["points"].split() for line in drawing.findall(".//{*}polyline")]
+    columns = [float(point.split(",")[0]) for line in lines for point in (line[0], line[-1])]
+    ends = np.array([times, 4 * times - 1, 7 * times, 9 * times - 1])
+    scaled = 2 + 96 * (ends - ends[0]) / (ends[-1] - ends[0])
+    assert columns == pytest.approx(scaled, abs=0.1)
+    assert re.fullmatch("#+[.]{10,}#+", dots_of(x, y))
+    assert set(dots_of(x, np.where(np.isfinite(y), y, 2))) == {"#"}
+
+
 def test_values_that_are_not_finite_are_left_out() -> None:
     y = np.array([np.nan, 1, np.inf, 2, -np.inf])
-    assert len(points_of(line_svg(np.arange(5), y))) == 2
+    assert len(parsed(line_svg(np.arange(5), y)).findall(".//{*}circle")) == 2
     assert line_svg(np.arange(2), np.array([np.nan, np.inf])) == ""
     assert line_svg(np.arange(0), np.array([])) == ""
 

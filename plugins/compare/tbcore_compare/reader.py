@@ -14,6 +14,7 @@ from tbcore.values import (
     HISTOGRAM_CLAIMS,
     IMAGE_CLAIMS,
     SESSION_START_TAG,
+    drawn_rows,
     hparam_text,
     session_start,
 )
@@ -156,7 +157,7 @@ def curve_of(series: ScalarSeries) -> Curve:
     if len(starts) == 1 and np.any(series.step[1:] < series.step[:-1]):
         # Several writers logged in turn.
         order = np.argsort(series.step, kind="stable")
-    rows = np.union1d(drawn_rows(series.value[order]), starts)
+    rows = np.union1d(drawn_rows(series.value[order], MAX_POINTS), starts)
     kept = order[rows]
     columns = {
         "step": series.step[kept],
@@ -164,27 +165,3 @@ def curve_of(series: ScalarSeries) -> Curve:
         "value": series.value[kept],
     }
     return Curve(columns, np.searchsorted(rows, starts[1:]).tolist(), len(series))
-
-
-def drawn_rows(values: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
-    """Rows that look like all rows, ascending: all of them, if there are at most MAX_POINTS.
-
-    Otherwise the values are divided into parts of equal length. Of each, the rows are the first,
-    the last, that of the lowest and of the highest finite value, and the first that is not finite.
-    """
-    if len(values) <= MAX_POINTS:
-        return np.arange(len(values))
-    num_parts = MAX_POINTS // 5
-    size = -(-len(values) // num_parts)
-    padded = np.full(num_parts * size, np.nan)
-    padded[: len(values)] = values
-    parts = padded.reshape(num_parts, size)
-    is_finite = np.isfinite(parts)
-    starts = np.arange(num_parts) * size
-    ends = starts + size - 1
-    low = starts + np.where(is_finite, parts, np.inf).argmin(axis=1)
-    high = starts + np.where(is_finite, parts, -np.inf).argmax(axis=1)
-    nonfinite = starts + is_finite.argmin(axis=1)
-    rows = np.unique(np.concatenate([starts, ends, low, high, nonfinite]))
-    last = len(values) - 1
-    return np.union1d(rows[rows <= last], [last])

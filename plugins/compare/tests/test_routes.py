@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tbcore_compare
 from tbcore_compare.bands import MAX_STEPS
-from tbcore_compare.reader import MAX_POINTS, drawn_rows
+from tbcore_compare.reader import MAX_POINTS
 from tbcore_testing import TbcoreClient, graphs, read_columns, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
@@ -281,20 +280,6 @@ def test_the_band_of_long_runs_has_some_steps_with_both_ends(
     assert len(band["step"]) == MAX_STEPS
     assert band["step"][[0, -1]].tolist() == [0, 5000]
     assert band["mean"].tolist() == (band["step"] + 1).tolist()
-
-
-@pytest.mark.parametrize("length", [1, MAX_POINTS, MAX_POINTS + 1, 12_345, 100_000])
-def test_the_drawn_rows_have_both_ends_the_extremes_and_what_is_not_finite(length: int) -> None:
-    values = np.random.default_rng(length).normal(size=length)
-    values[length // 2] = NAN
-    rows = drawn_rows(values)
-    assert len(rows) <= MAX_POINTS
-    assert len(np.unique(rows)) == len(rows)
-    assert rows.tolist() == sorted(rows.tolist())
-    assert {0, length - 1, length // 2} <= {*rows.tolist()}
-    if length > 1:
-        assert np.nanmin(values[rows]) == np.nanmin(values)
-        assert np.nanmax(values[rows]) == np.nanmax(values)
 
 
 @pytest.mark.parametrize(

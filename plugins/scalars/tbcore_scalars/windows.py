@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import ScalarSeries
+from tbcore.values import outline_rows
 
 Axis = Literal["step", "relative", "wall", "relative_step"]
 Scale = Literal["linear", "log", "symlog"]
@@ -33,8 +34,6 @@ MAX_TURNS_PER_PIXEL = 10
 another column. If it turns more often, evenly spaced ones of these parts are drawn."""
 MAX_SYMLOG = 700.0
 """Largest position on a symmetric-logarithmic axis, so that each x is finite."""
-_BLOCK_ROWS = 128
-"""Number of rows in a block, see `_extreme_candidates`."""
 _NO_ROWS = np.empty(0, np.int64)
 
 
@@ -254,63 +253,20 @@ def _select_unsorted(line: Line, start: float, stop: float, pixels: int, scale: 
 
 def _reduce_columns(value: NDArray[Any], starts: Rows) -> Rows:
     """Ascending rows to keep of the pixel columns that begin at `starts`."""
-    # 1. For the search for extremes, replace non-finite values by values that are never extreme.
-    # 2. Keep the first and the last row of each column, and non-finite rows.
-    # 3. Keep the first lowest and the first highest row of each column, searched among candidates.
-    lasts = np.append(starts[1:], len(value)) - 1
-    is_finite = np.isfinite(value)
-    if is_finite.all():
-        nonfinite, low, high = _NO_ROWS, value, value
-    else:
-        nonfinite = _nonfinite_rows(value, is_finite, starts)
-        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 1
-    is_kept = np.zeros(len(value), np.bool_)
-    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 2
-    candidates = _extreme_candidates(low, high, starts)  # 3
-    candidate_starts = np.searchsorted(candidates, starts)
-    for values, extreme in ((low, np.minimum), (high, np.maximum)):
-        found = _first_extremes(values[candidates], extreme, candidate_starts)
-        is_kept[candidates[found]] = True
-    return np.flatnonzero(is_kept)
+    rows = outline_rows(value, starts)
+    if np.isfinite(value[rows]).all():  # One of each column that has any is among them.
+        return rows
+    return np.union1d(rows, _nonfinite_rows(value, starts))
 
 
-def _nonfinite_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: Rows) -> Rows:
+def _nonfinite_rows(value: NDArray[Any], starts: Rows) -> Rows:
     """All non-finite rows; if there are too many, only some, see MAX_NONFINITE_ROWS."""
-    rows = np.flatnonzero(~is_finite)
+    rows = np.flatnonzero(~np.isfinite(value))
     if len(rows) <= MAX_NONFINITE_ROWS:
         return rows
     sign = np.where(np.isnan(value[rows]), 0, np.sign(value[rows])).astype(np.int64)
     column = np.searchsorted(starts, rows, "right")
     return rows[np.unique(3 * column + sign, return_index=True)[1]]
-
-
-def _extreme_candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> Rows:
-    """Ascending rows that include `starts`, and each column's first lowest and first highest row.
-
-    In a long series there are few of these candidates, so that an exact search over them is fast.
-    """
-    # 1. Without at least two blocks per column, all rows are candidates.
-    # 2. Keep the lowest and the highest row of each block.
-    # 3. Keep all rows of blocks in which a column begins, and of the incomplete last block.
-    num_blocks = len(low) // _BLOCK_ROWS
-    if num_blocks < 2 * len(starts):  # 1
-        return np.arange(len(low), dtype=np.int64)
-    in_blocks = num_blocks * _BLOCK_ROWS
-    blocks = np.arange(0, in_blocks, _BLOCK_ROWS)
-    is_candidate = np.zeros(len(low), np.bool_)
-    is_candidate[blocks + low[:in_blocks].reshape(-1, _BLOCK_ROWS).argmin(axis=1)] = True  # 2
-    is_candidate[blocks + high[:in_blocks].reshape(-1, _BLOCK_ROWS).argmax(axis=1)] = True
-    split_blocks = starts[starts < in_blocks] // _BLOCK_ROWS  # 3
-    is_candidate[:in_blocks].reshape(-1, _BLOCK_ROWS)[split_blocks] = True
-    is_candidate[in_blocks:] = True
-    return np.flatnonzero(is_candidate)
-
-
-def _first_extremes(value: NDArray[Any], extreme: np.ufunc, starts: Rows) -> Rows:
-    """The first index of each column's extreme value; columns begin at `starts`."""
-    extremes = extreme.reduceat(value, starts)
-    hits = np.flatnonzero(value == np.repeat(extremes, np.diff(starts, append=len(value))))
-    return hits[np.searchsorted(hits, starts)]
 
 
 def _order(x: NDArray[Any], starts: Rows) -> Rows | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore.values import outline_rows
+from tbcore_logs.drawings import stretches
+
 _BARS = "▁▂▃▄▅▆▇█"
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.uint8)
 """Shape (4, 2): the bit of each dot of a braille character."""
@@ -34,39 +37,37 @@ def braille_chart(
     """The lines of a chart with labels on both axes; [] if no value is finite.
 
     `width` and `height` are in characters and include the labels. Points may have any order. No
-    point is dropped: each column of dots extends from its lowest to its highest point.
+    point is dropped: each column of dots extends from its lowest to its highest point. The line
+    has gaps where values are not finite.
     """
-    # 1. Scale to dots; find the lowest and highest dot of each column with points.
-    # 2. Interpolate columns without points.
-    # 3. Extend columns to their neighbours, so that the line has no gaps.
-    # 4. Set the dots, and add the labels.
+    # 1. Scale to dots, and divide the line into stretches of finite points.
+    # 2. Find the lowest and highest dot of each column; interpolate columns without points.
+    # 3. Extend columns to their neighbours, so that a stretch has no gaps. Set the dots.
+    # 4. Add the labels.
     order = np.argsort(x, kind="stable")
-    order = order[np.isfinite(y[order])]
-    if not len(order):
+    finite = np.flatnonzero(np.isfinite(y[order]))
+    if not len(finite):
         return []
-    x, values = x[order], y[order].astype(np.float64)
-    labels = [f"{values.max():.4g}", f"{values.min():.4g}"]
+    order = order[finite[0] : finite[-1] + 1]
+    x, values = x[order], np.where(np.isfinite(y), y, np.nan)[order].astype(np.float64)
+    labels = [f"{np.nanmax(values):.4g}", f"{np.nanmin(values):.4g}"]
     margin = max(map(len, labels))
     num_columns, num_rows = max(width - margin - 2, 8) * 2, (height - 2) * 4
-    column = (_scaled(x.astype(np.float64)) * (num_columns - 1)).round().astype(np.int64)  # 1
-    row = ((1 - _scaled(values)) * (num_rows - 1)).round().astype(np.int64)
-    first, last = np.full(num_columns, num_rows), np.full(num_columns, -1)
-    np.minimum.at(first, column, row)
-    np.maximum.at(last, column, row)
-    has_points = last >= 0
-    known = np.flatnonzero(has_points)
-    empty = np.flatnonzero(~has_points)
-    empty = empty[(empty > known[0]) & (empty < known[-1])]
-    middle = np.interp(empty, known, (first[known] + last[known]) / 2).round()  # 2
-    first[empty] = last[empty] = middle
+    column = (_scaled(x.astype(np.float64)) * (num_columns - 1)).round()  # 1
+    kept = outline_rows(values, np.unique(column, return_index=True)[1])
+    row = ((1 - _scaled(values[kept])) * (num_rows - 1)).round()
     dots = np.zeros((num_rows, num_columns), np.bool_)
-    previous: tuple[int, int] | None = None
-    for c in range(known[0], known[-1] + 1):  # 3
-        top, bottom = int(first[c]), int(last[c])
-        if previous is not None:
-            top, bottom = min(top, previous[1] + 1), max(bottom, previous[0] - 1)
-        dots[top : bottom + 1, c] = True
-        previous = int(first[c]), int(last[c])
+    all_rows = np.arange(num_rows)[:, None]
+    for columns, rows in stretches(column[kept], row):
+        known, starts = np.unique(columns.astype(np.int64), return_index=True)
+        top, bottom = np.minimum.reduceat(rows, starts), np.maximum.reduceat(rows, starts)
+        across = np.arange(known[0], known[-1] + 1)
+        first = np.interp(across, known, (top + bottom) / 2).round()  # 2
+        last = first.copy()
+        first[known - known[0]], last[known - known[0]] = top, bottom
+        top = np.minimum(first, np.append(first[0], last[:-1] + 1))  # 3
+        bottom = np.maximum(last, np.append(last[0], first[:-1] - 1))
+        dots[:, across] |= (all_rows >= top) & (all_rows <= bottom)
     cells = dots.reshape(num_rows // 4, 4, num_columns // 2, 2)  # 4
     codes = (cells * _DOTS[None, :, None, :]).sum(axis=(1, 3))
     lines = ["".join(chr(0x2800 + code) for code in line) for line in codes.tolist()]

@@ -288,13 +288,11 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
         for index, (row, course) in enumerate(courses):
             color = row.color or colors[index % len(colors)]
             x, y, low, high = course.x, course.average, course.low, course.high
-            name_once = row.name
             for part, is_fewer in _parts(course.count):
                 if is_fewer:
                     dashed.append((x[part], y[part], color))
                     continue
-                lines.append((x[part], y[part], color, name_once))
-                name_once = ""
+                lines.append((x[part], y[part], color, row.name))
                 if low is not high:  # More than one run.
                     bands.append((x[part], low[part], high[part], color))
         svg = chart_svg(
