@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -16,12 +15,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+import tables_of_http
+from asking import scope_of
+from loaded_logs import board_of
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
+from tables_of_http import POLICY, hello
 
 import tbcore
 from tbcore import Claim, PluginInfo, hookimpl
@@ -44,7 +44,6 @@ from tbcore_testing.writer import record_bytes
 
 Make = Callable[..., Any]
 
-
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{eval}; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; media-src 'self' blob: data:; "
@@ -56,13 +55,7 @@ PAGE_POLICY = (
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[], Board]:
     """`load()`: a board with the data below `tmp_path / "logs"`."""
-
-    def load() -> Board:
-        board = Board()
-        Loader(board, [LogdirSpec(None, str(tmp_path / "logs"))]).load_once()
-        return board
-
-    return load
+    return lambda: board_of(tmp_path / "logs")
 
 
 # Data --------------------------------------------------------------------------------------------
@@ -321,8 +314,8 @@ def test_the_policy_allows_the_two_inline_scripts_of_the_page(make_client: Make)
 
     policy = client.get("data/runs").headers["content-security-policy"]
 
-    assert policy == POLICY.format(hash=hashes)
-    assert content_security_policy(b"<html>").decode() == POLICY.format(hash="")
+    assert policy == POLICY.format(hash=hashes, ancestors="'self'")
+    assert content_security_policy(b"<html>").decode() == POLICY.format(hash="", ancestors="'self'")
 
 
 def test_the_policy_is_updated_when_the_page_is_edited(
@@ -365,6 +358,11 @@ def test_a_fault_of_the_core_is_a_500_in_one_line(
 
 
 # Static files ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> ModuleType:
+    return tables_of_http.package(tmp_path / "package")
 
 
 @pytest.mark.parametrize("allows", [(), ("eval",)])
@@ -445,21 +443,6 @@ def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> N
     assert changed.headers["etag"] != etag
 
 
-def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> None:
-    """Text files are compressed if the client accepts it."""
-    client = make_client({"made": package})
-    address = "static/plugins/made/index.js"
-
-    with client.stream("GET", address, headers={"accept-encoding": "gzip"}) as response:
-        body = b"".join(response.iter_raw())
-    assert response.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(body).startswith(b"export default")
-    assert len(body) == int(response.headers["content-length"]) < 200
-    plain = client.get(address, headers={"accept-encoding": "identity"})
-    assert "content-encoding" not in plain.headers
-    assert len(plain.content) == 50 * 19
-
-
 @pytest.mark.parametrize("name", ["format.js", "lib/components.css", "shell/shell.css"])
 def test_comments_of_modules_and_styles_are_removed(
     make_client: Make, package: ModuleType, name: str
@@ -512,12 +495,7 @@ def test_run_details_are_not_made_for_a_client_that_has_gone(
 ) -> None:
     """Clients may go while their requests wait for a thread."""
     write_run(tmp_path, "a", scalars={"x": [1]})
-    board = Board()
-    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
-    app = make_client(board=board).app
-    headers = [(b"host", b"localhost")]
-    scope = {"type": "http", "method": "GET", "path": "/data/run_details", "headers": headers,
-             "query_string": b"", "http_version": "1.1", "scheme": "http"}  # fmt: skip
+    app = make_client(board=board_of(tmp_path)).app
 
     async def runs_for(*messages: str) -> Any:
         free, received, sent = threading.Event(), iter(messages), []
@@ -533,7 +511,7 @@ def test_run_details_are_not_made_for_a_client_that_has_gone(
         async def send(message: Any) -> None:
             sent.append(message.get("body", b""))
 
-        await app(scope, receive, send)
+        await app(scope_of("GET /data/run_details"), receive, send)
         return json.loads(b"".join(sent))["runs"]
 
     assert asyncio.run(runs_for("http.request")) == ["a"]

@@ -11,6 +11,7 @@ import re
 import socket
 import time
 from collections.abc import Callable
+from string import Template
 from typing import Any
 
 import pytest
@@ -25,43 +26,41 @@ Make = Callable[..., Any]
 # Hosts -------------------------------------------------------------------------------------------
 
 OWN_NAMES = [
-    *("localhost", "LocalHost:6006", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:6006"),
-    *(socket.gethostname(), f"{socket.gethostname().upper()}:6006"),
-]
+    "localhost", "LocalHost:6006", "127.0.0.1", "127.0.0.1:8080", "[::1]", "[::1]:6006",
+    socket.gethostname(), f"{socket.gethostname().upper()}:6006",
+]  # fmt: skip
 LOOK_ALIKES = [
-    *("localhost.example.com", "127.0.0.1.example.com", "localhost.", "127.0.0.1.", "127.0.0.2"),
-    *("127.1", "0.0.0.0", "2130706433", "0x7f.0.0.1", "[::]", "[0:0:0:0:0:0:0:1]"),
-    *("[::ffff:127.0.0.1]", "evil-localhost", "xn--lcalhost-p0a", "example.com"),
-    "example.com:6006",
-]
+    "localhost.example.com", "127.0.0.1.example.com", "localhost.", "127.0.0.1.", "127.0.0.2",
+    "127.1", "0.0.0.0", "2130706433", "0x7f.0.0.1", "[::]", "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]", "evil-localhost", "xn--lcalhost-p0a", "example.com",
+]  # fmt: skip
 MALFORMED = [
-    *("", " ", "localhost, example.com", "localhost example.com", "user@localhost"),
-    *("example.com/localhost", "localhost:6006:6006", "localhost:", "localhost:port"),
-    *("localhost:123456", "[::1", "::1", "[::1]localhost", "[]", "localhost#", "localhost?"),
-    *("localhost\\", "local\u00fehost"),
-]
+    "", " ", "localhost, example.com", "localhost example.com", "user@localhost",
+    "example.com/localhost", "localhost:6006:6006", "localhost:", "localhost:port",
+    "localhost:123456", "[::1", "::1", "[::1]localhost", "[]", "localhost#", "localhost?",
+    "localhost\\", "local\u00fehost",
+]  # fmt: skip
 HOSTS = [
-    *(Row("plain", "GET", "/data/runs", (("host", host),), 200, "[]") for host in OWN_NAMES),
+    *(Row("plain", "GET /data/runs", (("host", host),), 200, "[]") for host in OWN_NAMES),
     *(
         Row(
-            "plain", "GET", path, (("host", host),), 403,
+            "plain", f"GET {path}", (("host", f"{name}{port}"),), 403,
             f"host {name!r} is not allowed; start the server with --allowed_host {name} to allow",
         )
-        for host in LOOK_ALIKES
-        for name in [host.removesuffix(":6006")]
+        for name in LOOK_ALIKES
+        for port in (("", ":6006") if name == "example.com" else ("",))
         for path in ("/data/runs", "/", "/static/tbcore/index.html", "/nothing")
     ),
     *(
-        Row(server, "GET", "/data/runs", headers, 400, "the Host header is malformed")
+        Row(
+            server, "GET /data/runs", (("host", host), ("authorization", "Bearer secret")), 400,
+            "the Host header is malformed",
+        )
         for host in MALFORMED
         for server in ("allowed", "token, allowed")
-        for headers in [(("host", host), ("authorization", "Bearer secret"))]
-    ),
-    Row(
-        "plain", "GET", "/data/runs", (("host", "localhost"), ("host", "localhost")), 400,
-        "a request needs exactly one Host header, not 2",
     ),
     *lines("plain", """
+GET /data/runs | host: localhost | host: localhost 400 a request needs exactly one Host header, not
 GET /data/runs | host: example.com | x-forwarded-host: localhost | forwarded: host=localhost 403
 GET /data/runs | x-forwarded-host: example.com     200 []
 """),
@@ -74,8 +73,8 @@ GET /data/runs | host: logs.example.com            200 []
 GET /data/runs | host: LOGS.example.com:80         200 []
 GET /data/runs | host: example.org:8443            200 []
 GET /data/runs | host: [fd00::1]:6006              200 []
-GET /data/runs | host: example.org                 403
-GET /data/runs | host: x.logs.example.com          403
+GET /data/runs | host: example.org                 403 host 'example.org' is not allowed
+GET /data/runs | host: x.logs.example.com          403 host 'x.logs.example.com' is not allowed
 """),
     *lines("any host", """
 GET /data/runs | host: any.example:1               200 []
@@ -95,49 +94,60 @@ POST /data/plugin/made/x | origin: https://localhost:6006    200 POST hello
 POST /data/plugin/made/x | origin: http://localhost:6006 | sec-fetch-site: same-origin    200
 POST /data/plugin/made/x | sec-fetch-site: none              200 POST hello
 POST /data/plugin/made/x | origin: https://logs.example.com | sec-fetch-site: same-origin 200
-POST /data/plugin/made/x | origin: http://logs.example.com   403 pages of
+POST /data/plugin/made/x | origin: http://logs.example.com   403 pages of 'http://logs.example.com'
 GET /data/runs | origin: http://example.com                  200 []
 """) + lines("allowed", """
 POST /data/plugin/made/x | origin: http://logs.example.com   200 POST hello
 """)  # fmt: skip
 """Programs send no such headers. Behind a proxy that sends a Host header of its own, over plain
 HTTP, browsers do not say `same-origin`."""
+OTHER_ORIGINS = [
+    "http://example.com", "http://localhost:3000", "http://localhost", "http://127.0.0.1:6006",
+    "http://localhost:6006.example.com", "http://user@localhost:6006", "null", "", "file://",
+    "chrome-extension://localhost:6006",
+]  # fmt: skip
 OF_OTHERS = [
-    Row(server, method, "/data/plugin/made/x", headers, 403, "pages of ")
-    for pairs in (
-        *((("origin", origin),) for origin in (
-            "http://example.com", "http://localhost:3000", "http://localhost",
-            "http://127.0.0.1:6006", "http://localhost:6006.example.com",
-            "http://user@localhost:6006", "null", "", "file://",
-            "chrome-extension://localhost:6006",
-        )),
-        *((("sec-fetch-site", site),) for site in ("cross-site", "same-site", "nonsense")),
-        (("origin", "http://localhost:6006"), ("sec-fetch-site", "cross-site")),
+    Row(
+        server, f"{method} /data/plugin/made/x", (*pairs, ("authorization", "Bearer secret")), 403,
+        f"pages of {named} may not send such requests",
     )
-    for headers in [(*pairs, ("authorization", "Bearer secret"))]
+    for named, *pairs in (
+        *((repr(origin), ("origin", origin)) for origin in OTHER_ORIGINS),
+        *(
+            ("other sites", ("sec-fetch-site", site))
+            for site in ("cross-site", "same-site", "nonsense")
+        ),
+        ("other sites", ("origin", "http://localhost:6006"), ("sec-fetch-site", "cross-site")),
+    )
     for method in ("POST", "DELETE", "OPTIONS")
     for server in ("plain", "token")
 ]  # fmt: skip
 LINKS = [
-    Row("plain", "GET", path, headers, status)
-    for site, mode, destination, status in (
-        ("cross-site", "no-cors", None, 403),
-        ("same-site", "cors", "empty", 403),
-        ("cross-site", "no-cors", "image", 403),
-        ("cross-site", "navigate", "iframe", 403),
-        ("cross-site", "navigate", "document", 200),
-        ("cross-site", "navigate", None, 200),
-        ("same-origin", "cors", "empty", 200),
-        ("none", "navigate", "document", 200),
-    )
-    for path in ("/data/runs", "/data/plugin/made/x", "/data/updates" if status == 403 else "/")
-    for names in [("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")]
-    for values in [(site, mode, destination)]
-    for headers in [tuple((n, v) for n, v in zip(names, values, strict=True) if v is not None)]
-]
+    row
+    for path in ("/data/runs", "/data/plugin/made/x", "/")
+    for row in lines("plain", f"""
+GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: no-cors                                403
+GET {path} | sec-fetch-site: same-site | sec-fetch-mode: cors | sec-fetch-dest: empty            403
+GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: no-cors | sec-fetch-dest: image        403
+GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: iframe      403
+GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: document    200
+GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate                               200
+GET {path} | sec-fetch-site: same-origin | sec-fetch-mode: cors | sec-fetch-dest: empty          200
+GET {path} | sec-fetch-site: none | sec-fetch-mode: navigate | sec-fetch-dest: document          200
+""")
+] + lines("plain", """
+GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: no-cors                         403
+GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: iframe 403
+GET /data/updates | sec-fetch-site: same-site | sec-fetch-mode: cors | sec-fetch-dest: empty     403
+GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: no-cors | sec-fetch-dest: image 403
+""")  # noqa: E501  # fmt: skip
 """Links of other sites are accepted. Other requests would only keep the server busy."""
 FRAMES = [
-    Row(server, "GET", path, headers, status)
+    Row(
+        server, f"GET {path}",
+        (("sec-fetch-site", site), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")),
+        status,
+    )
     for server, path, site, status in (
         ("framed", "/", "same-site", 200),
         ("framed", "/data/runs", "same-site", 403),
@@ -146,10 +156,7 @@ FRAMES = [
         ("secret", f"{SECRET_PATH}/", "cross-site", 403),
         ("plain", "/", "same-site", 403),
     )
-    for headers in [
-        (("sec-fetch-site", site), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe"))
-    ]
-]
+]  # fmt: skip
 
 # Tokens ------------------------------------------------------------------------------------------
 
@@ -166,48 +173,61 @@ def cookie(*, days: float, token: str = "secret") -> str:
     return Login(token).cookie_value(int(time.time() + days * 86400))
 
 
+VALUES = {
+    "name": NAME,
+    "other_name": Login("other").cookie_name,
+    "week": cookie(days=7),
+    "day": cookie(days=1),
+    "cut": cookie(days=1)[:-1],
+    "unsigned": cookie(days=1).partition(".")[0] + ".",
+    "other": cookie(days=1, token="other"),
+    "expired": cookie(days=-1),
+    "just_expired": cookie(days=-0.001),
+    "no_time": LOGIN.cookie_value("name"),  # type: ignore[arg-type]
+}
+"""What words with a dollar sign stand for in rows, whose names must not depend on the time."""
 TOKENS = [
     *(
-        Row("token", "GET", path, (), 401, answer)
+        Row("token", f"GET {path}", (), 401, answer)
         for path in ("/", "/data/runs", "/static/tbcore/shell/boot.js", "/data/updates", "/x")
         for answer in (REQUIRED, "www-authenticate: Bearer")
     ),
-    *lines("token", f"""
-GET /healthz                                                  200 ok\\n
-GET /metrics                                                  401
-GET /data/runs | authorization: Bearer secret                 200 []
-GET /data/runs | authorization: bearer  secret                200 []
-GET /data/runs | authorization: Bearer secret2                401 the token is wrong; add ?token=
-GET /data/runs | authorization: Bearer                        401
-GET /data/runs | authorization: Basic secret                  401
-GET /data/runs | authorization: Bearer s\u00e9cret            401
-GET /data/runs | cookie: a=b; {NAME}={cookie(days=7)}         200 []
-GET /data/runs | cookie: {NAME}="{cookie(days=7)}"            200 []
-GET /data/runs | cookie: {NAME}=old; {NAME}={cookie(days=7)}  200 []
-GET /data/runs | cookie: {NAME}={cookie(days=-1)}; {NAME}={cookie(days=1)} 200 []
-GET /data/runs | cookie: {NAME}=old                           401
-GET /data/runs | cookie: {NAME}=secret                        401
-GET /data/runs | cookie: {NAME}={cookie(days=-0.001)}         401
-GET /data/runs | cookie: {NAME}=9{cookie(days=1)}             401
-GET /data/runs | cookie: {NAME}={cookie(days=1)[:-1]}         401
-GET /data/runs | cookie: {NAME}={cookie(days=1).partition(".")[0]}. 401
-GET /data/runs | cookie: {NAME}={cookie(days=1, token="other")}     401
-GET /data/runs | cookie: {NAME}=name.{LOGIN._signature("name")}     401
-GET /data/runs | cookie: {Login("other").cookie_name}={cookie(days=1)} 401
-GET /data/runs | cookie: x{NAME}={cookie(days=1)}             401
-GET /data/runs | cookie: =; ;{NAME}                           401
-GET /data/runs?token=wrong                                    401 the token is wrong; add ?token=
-GET /data/runs?token=wrong | cookie: {NAME}={cookie(days=7)}  200 []
-GET /data/runs?token= | cookie: {NAME}={cookie(days=7)}       200 []
-GET /?tbcore_token=secret                                     303 location: ?_
-GET /?tbcore_token=secret                                     303 cache-control: no-store
-POST /data/plugin/made/x?token=secret                         200 POST hello
-POST /data/plugin/made/x?token=wrong                          401
-GET /data/plugin/made/who | authorization: Bearer secret      200 the owner
+    *lines("token", """
+GET /healthz                                          200 ok\\n
+GET /readyz                                           503
+GET /metrics                                          401
+GET /data/runs | authorization: Bearer secret         200 []
+GET /data/runs | authorization: Bearer secret2        401 the token is wrong; add ?token=
+GET /data/runs | authorization: Bearer                401
+GET /data/runs | authorization: Basic secret          401
+GET /data/runs | authorization: Bearer s\u00e9cret    401
+GET /data/runs | cookie: a=b; $name=$week             200 []
+GET /data/runs | cookie: $name="$week"                200 []
+GET /data/runs | cookie: $name=old; $name=$week       200 []
+GET /data/runs | cookie: $name=$expired; $name=$day   200 []
+GET /data/runs | cookie: $name=old                    401
+GET /data/runs | cookie: $name=secret                 401
+GET /data/runs | cookie: $name=$just_expired          401
+GET /data/runs | cookie: $name=9$day                  401
+GET /data/runs | cookie: $name=$cut                   401
+GET /data/runs | cookie: $name=$unsigned              401
+GET /data/runs | cookie: $name=$other                 401
+GET /data/runs | cookie: $name=$no_time              401
+GET /data/runs | cookie: $other_name=$day             401
+GET /data/runs | cookie: x$name=$day                  401
+GET /data/runs | cookie: =; ;$name                    401
+GET /data/runs?token=wrong                            401 the token is wrong; add ?token=
+GET /data/runs?token=wrong | cookie: $name=$week      200 []
+GET /data/runs?token= | cookie: $name=$week           200 []
+GET /?tbcore_token=secret                             303 location: ?_
+POST /data/plugin/made/x?token=secret                 200 POST hello
+POST /data/plugin/made/x?token=wrong                  401
+GET /data/plugin/made/who | authorization: Bearer secret   200 the owner
 """),
+    Row("token", "GET /data/runs", (("authorization", "bearer  secret "),), 200, "[]"),
     *lines("two tokens", """
-GET /data/plugin/made/who | authorization: Bearer secret      200 the owner
-GET /data/plugin/made/who | authorization: Bearer reading     200 a reader
+GET /data/plugin/made/who | authorization: Bearer secret   200 the owner
+GET /data/plugin/made/who | authorization: Bearer reading  200 a reader
 """),
 ]  # fmt: skip
 """The cookie is valid until it expires. With it, `token` may be a plugin's parameter. A POST with
@@ -218,12 +238,13 @@ TABLE = [*HOSTS, *OF_THE_PAGE, *OF_OTHERS, *LINKS, *FRAMES, *TOKENS]
 @pytest.fixture(scope="module")
 def app_of(tmp_path_factory: pytest.TempPathFactory, make_client: Make, make_plugin: Make) -> Any:
     """`app_of("token")`: the application of a server; one for all its rows."""
-    return apps(make_client, make_plugin, tmp_path_factory.mktemp("package"), {})
+    return apps(make_client, make_plugin, tmp_path_factory.mktemp("package"))
 
 
 @pytest.mark.parametrize("row", TABLE, ids=row_id)
 def test_the_answers(app_of: Make, row: Row) -> None:
-    check(row, app_of(row.server))
+    headers = tuple((name, Template(value).safe_substitute(VALUES)) for name, value in row.headers)
+    check(row._replace(headers=headers), app_of(row.server))
 
 
 @pytest.mark.parametrize(

@@ -22,16 +22,25 @@ class Answer(NamedTuple):
         return self.body.decode()
 
 
-def ask(app: Any, request: str, headers: Iterable[tuple[str, str]] = (), **scope: Any) -> Answer:
-    """The response to `GET /a/../b?x=1`, for example; without a `host`, that of localhost:6006.
+def scope_of(request: str, headers: Iterable[tuple[str, str]] = (), **scope: Any) -> dict[str, Any]:
+    """The ASGI scope of `GET /a/../b?x=1`, for example; without a `host`, that of localhost:6006.
 
-    `scope` has other keys of the ASGI scope. The client waits until the response has ended.
+    `scope` has other keys of it.
     """
     method, _, target = request.partition(" ")
     path, _, query = target.partition("?")
-    pairs = [(name, value.encode("latin-1")) for name, value in headers]
-    if "host" not in dict(pairs):
-        pairs.append(("host", b"localhost:6006"))
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    if b"host" not in dict(pairs):
+        pairs.append((b"host", b"localhost:6006"))
+    return {
+        "type": "http", "http_version": "1.1", "scheme": "http", "method": method,
+        "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": pairs, "server": ("127.0.0.1", 6006), "client": ("127.0.0.1", 50000), **scope,
+    }  # fmt: skip
+
+
+def ask(app: Any, request: str, headers: Iterable[tuple[str, str]] = (), **scope: Any) -> Answer:
+    """The response to a request, as in `scope_of`. The client waits until it has ended."""
     messages = [{"type": "http.request"}]
     sent: list[Any] = []
 
@@ -43,13 +52,7 @@ def ask(app: Any, request: str, headers: Iterable[tuple[str, str]] = (), **scope
     async def send(message: Any) -> None:
         sent.append(message)
 
-    defaults = {
-        "type": "http", "http_version": "1.1", "scheme": "http", "method": method,
-        "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
-        "headers": [(name.encode(), value) for name, value in pairs],
-        "server": ("127.0.0.1", 6006), "client": ("127.0.0.1", 50000),
-    }  # fmt: skip
-    asyncio.run(app({**defaults, **scope}, receive, send))
+    asyncio.run(app(scope_of(request, headers, **scope), receive, send))
     start, *parts = sent
     body = b"".join(part.get("body", b"") for part in parts)
     return Answer(start["status"], Headers(raw=start["headers"]), body)
