@@ -124,23 +124,23 @@ OF_OTHERS = [
 ]  # fmt: skip
 LINKS = [
     row
-    for path in ("/data/runs", "/data/plugin/made/x", "/")
+    for path in ("/data/runs", "/data/plugin/made/x", "/data/updates")
     for row in lines("plain", f"""
 GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: no-cors                                403
 GET {path} | sec-fetch-site: same-site | sec-fetch-mode: cors | sec-fetch-dest: empty            403
 GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: no-cors | sec-fetch-dest: image        403
 GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: iframe      403
+""")
+] + [
+    row
+    for path in ("/data/runs", "/data/plugin/made/x", "/")
+    for row in lines("plain", f"""
 GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: document    200
 GET {path} | sec-fetch-site: cross-site | sec-fetch-mode: navigate                               200
 GET {path} | sec-fetch-site: same-origin | sec-fetch-mode: cors | sec-fetch-dest: empty          200
 GET {path} | sec-fetch-site: none | sec-fetch-mode: navigate | sec-fetch-dest: document          200
 """)
-] + lines("plain", """
-GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: no-cors                         403
-GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: navigate | sec-fetch-dest: iframe 403
-GET /data/updates | sec-fetch-site: same-site | sec-fetch-mode: cors | sec-fetch-dest: empty     403
-GET /data/updates | sec-fetch-site: cross-site | sec-fetch-mode: no-cors | sec-fetch-dest: image 403
-""")  # noqa: E501  # fmt: skip
+]  # fmt: skip
 """Links of other sites are accepted. Other requests would only keep the server busy."""
 FRAMES = [
     Row(

@@ -136,7 +136,8 @@ def package(folder: Path) -> ModuleType:
     files = {
         "static/index.js": "export default {};", "static/lib/a b.mjs": "1",
         "static/style.css": "a{}", "static/data.bin": "\0\1", "static/.secret": "no",
-        "static/code.py": "no", "secret.txt": "no",
+        "static/code.py": "no", "static/index.js:stream": "no", "static/..\\secret.txt": "no",
+        "secret.txt": "no",
     }  # fmt: skip
     for name, text in files.items():
         (folder / name).write_text(text)
