@@ -13,6 +13,7 @@ import pytest
 from commands import piped
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from noted_servers import name_of
 
 from tbcore.engine import LogdirSpec, size
 from tbcore_notes import files, store
@@ -55,7 +56,7 @@ def files_of(folder: Path) -> list[Path]:
 def of_gone_process(folder: Path, content: bytes, name: str = "ab") -> Path:
     """A file of a process that has ended."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{files._origin()}-{GONE}-{name}.jsonl"
+    path = folder / name_of(GONE, name)
     path.write_bytes(content)
     return path
 
@@ -154,12 +155,12 @@ def test_files_of_others_are_left_alone(logdir: Path) -> None:
     machine is compacted."""
     own = folders(logdir)[0]
     content = LINE + line_of(NOW + 1, "a@b", "a", {"starred": False})
-    machine, _, start = files._origin().rpartition("-")
+    machine, start = name_of(GONE).rsplit("-", 3)[:2]
     of_others = [
-        own / f"{files._origin()}-{os.getpid()}-ab.jsonl",
-        own / f"{files._origin()}-1-ab.jsonl",
+        own / name_of(os.getpid()),
+        own / name_of(1),
         own / f"{machine[:-1]}x-{start}-{GONE}-ab.jsonl",
-        own / f"other{files._origin()}-{GONE}-ab.jsonl",
+        own / f"other{name_of(GONE)}",
         own / "alice@laptop-3f2a91c0-4711-5be1d2.jsonl",
     ]
     own.mkdir(parents=True)
@@ -194,7 +195,7 @@ def test_what_decides_about_files_stays(logdir: Path) -> None:
         notes.change(["a", "b"], {"archived": value})
     notes.change(["b"], {"archived": False})
     [path] = files_of(folders(logdir)[0])
-    path.rename(path.with_name(f"{files._origin()}-{GONE}-ab.jsonl"))
+    path.rename(path.with_name(name_of(GONE)))
     before = said(logdir)
     archived = notes.archived("a")
     assert archived.inventory is not None
@@ -341,7 +342,7 @@ def test_the_command_says_what_it_saved(logdir: Path) -> None:
     num_bytes = path.stat().st_size
     running = f"{start} {size(num_bytes)}, as before\n1 file of running processes or other machines"
     assert piped("notes", "compact", logdir).stdout.startswith(running)
-    path.rename(path.with_name(f"{files._origin()}-{GONE}-ab.jsonl"))
+    path.rename(path.with_name(name_of(GONE)))
     before = said(logdir)
     expected = f"{start} {size(num_bytes // 50)}, before: {size(num_bytes)}\n"
     assert piped("notes", "compact", logdir).stdout == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from common_fixtures import until
 from noted_servers import WRITE_TOKEN as TOKEN
-from noted_servers import served
+from noted_servers import notes_behind, served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
@@ -213,13 +213,11 @@ def test_a_line_of_an_error_is_short_whatever_was_sent(logdir: Path) -> None:
 def test_the_stream_has_the_generation(logdir: Path) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
     client, woken = served(logdir), threading.Event()
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
     after = client.get("data/status").json()["notes_generation"]
     assert after > before
-    notes._changed = woken.set
+    notes_behind(client)._changed = woken.set
     RunNotes([LogdirSpec(None, str(logdir))]).change(["a"], {"note": "elsewhere"})
     assert woken.wait(30)
     assert client.get("data/status").json()["notes_generation"] > after
@@ -258,13 +256,9 @@ def test_a_change_that_is_not_valid_is_refused_in_a_line(
     assert client.get("data/notes").json()["runs"] == {}
 
 
-def test_a_note_that_cannot_be_kept_is_an_error(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_that_cannot_be_kept_is_an_error(logdir: Path, data: Path) -> None:
     client = served(logdir)
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
+    data.write_text("no directory")
     response = change(client)
     assert response.status_code == 503
     assert response.text.startswith("the note cannot be kept: Not a directory")

@@ -13,7 +13,7 @@ from commands import on_terminal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from noted_servers import WRITE_TOKEN as TOKEN
-from noted_servers import served
+from noted_servers import own_folder, served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
@@ -67,7 +67,7 @@ def test_a_view_is_kept_replaced_and_taken_away(logdir: Path) -> None:
     ahead = records.line_of(
         first.views["best"].time + 3_600_000_000, "bob@far", "best", {"address": "#images"}
     )
-    Path(first._own.path, "bob.jsonl").write_bytes(ahead)
+    (own_folder(logdir) / "bob.jsonl").write_bytes(ahead)
     second = opened(logdir)
     assert second.views["best"].by == "bob@far"
     second.save_view("best", "#graphs", is_own=True)
@@ -84,7 +84,7 @@ def test_a_view_is_kept_replaced_and_taken_away(logdir: Path) -> None:
 def test_a_name_that_is_not_valid_is_refused(logdir: Path, name: Any) -> None:
     with pytest.raises(BadRequestError, match="the name of a view must have"):
         opened(logdir).save_view(name, ADDRESS, is_own=True)
-    assert not Path(opened(logdir)._own.path).exists()
+    assert not own_folder(logdir).exists()
 
 
 @pytest.mark.parametrize(
@@ -310,12 +310,8 @@ def test_a_token_is_checked_before(logdir: Path) -> None:
     assert (view["is_own"], view["by"].endswith(" (server)")) == (False, True)
 
 
-def test_a_view_that_cannot_be_kept_is_an_error(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_that_cannot_be_kept_is_an_error(logdir: Path, data: Path) -> None:
     client = served(logdir)
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
+    data.write_text("no directory")
     assert save(client).status_code == 503
     assert names(client) == []
