@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -351,9 +352,9 @@ def test_the_command_says_what_it_saved(logdir: Path) -> None:
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
 
 
-def test_the_limit_names_the_command(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_names_the_command(logdir: Path, limits: Callable[..., None]) -> None:
     """And that helps."""
-    monkeypatch.setattr(files, "MAX_BYTES", 10_000)
+    limits(files, MAX_BYTES=10_000)
     line = b"".join(line_of(NOW + n, "a@b", "a", {"note": f"{n}"}) for n in range(200))
     of_gone_process(folders(logdir)[0], line)
     with pytest.raises(NotesError, match="there are 10 kB of notes; `tbcore notes compact`"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +140,9 @@ def test_a_list_of_notes_has_the_first_lines_of_texts(
     assert (refused.status_code, refused.text) == (400, 'at most 20 times "run", got 21')
 
 
-def test_a_change_is_measured_before_it_is_made(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_is_measured_before_it_is_made(logdir: Path, limits: Callable[..., None]) -> None:
     """As it would be written, for each run: 413 with a line, and nothing changes."""
-    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 2000)
+    limits(http, MAX_CHANGE_BYTES=2000)
     client = served(logdir)
     runs = ["a", "b/c"]
     for values in ({"note": "x" * 1000}, {"note": "\x01" * 170}, {"note": "é" * 500}):
@@ -160,7 +159,7 @@ def test_a_change_is_measured_before_it_is_made(
     assert change(client, runs=runs, labels=long).status_code == 200
     body = {"runs": runs, "remove_labels": long[:1], "add_labels": ["b"]}
     assert client.post("data/notes", json=body, headers=OWN).status_code == 200
-    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 1000)
+    limits(http, MAX_CHANGE_BYTES=1000)
     body = {"runs": runs, "remove_labels": ["b"], "add_labels": ["c"]}
     assert client.post("data/notes", json=body, headers=OWN).status_code == 413
     labels = client.get("data/notes").json()["runs"]["b/c"]["labels"]["value"]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -382,10 +382,10 @@ def test_a_hundred_megabytes_of_rubbish(logdir: Path, kind: str) -> None:
 
 
 def test_files_above_the_limit_are_left_out_the_largest_first(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """And nothing more is added."""
-    monkeypatch.setattr(files, "MAX_BYTES", 10_000)
+    limits(files, MAX_BYTES=10_000)
     found = opened(logdir)
     found.change(["a"], {"starred": True}, is_own=True)
     line = line_of(NOW, "x@y", "b", {"note": "z"})
@@ -419,10 +419,10 @@ def test_a_file_that_is_replaced_is_read_again(logdir: Path) -> None:
 
 
 def test_a_run_above_the_limit_is_refused_and_never_lost(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """What others note through a server is left out from the limit on, so it is not confirmed."""
-    monkeypatch.setattr(store, "MAX_RUNS", 2)
+    limits(store, MAX_RUNS=2)
     found = opened(logdir)
     found.change(["a", "b"], {"starred": True}, is_own=False)
     with pytest.raises(NotesError, match="at most 2 runs"):
@@ -545,10 +545,10 @@ def test_nothing_is_shared_through_a_link(logdir: Path, tmp_path: Path) -> None:
 
 
 def test_a_hostile_log_directory_changes_nothing_of_this_users_own(
-    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, tmp_path: Path, limits: Callable[..., None]
 ) -> None:
     """Not with this user's name, a time in the future, links, pipes, or more runs than allowed."""
-    monkeypatch.setattr(store, "MAX_RUNS", 50)
+    limits(store, MAX_RUNS=50)
     folder = Path(logdir, *store.SHARED)
     folder.mkdir(parents=True)
     me = files.author()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +106,9 @@ def test_letters_of_all_scripts_are_one_name_however_they_are_typed(logdir: Path
     assert found.json()["address"] == ADDRESS
 
 
-def test_views_have_a_limit_of_number(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_have_a_limit_of_number(logdir: Path, limits: Callable[..., None]) -> None:
     """Others' views fill nobody's own, and one that is taken away frees its place."""
-    monkeypatch.setattr(store, "MAX_VIEWS", 3)
+    limits(store, MAX_VIEWS=3)
     folder = logdir.joinpath(*store.SHARED)
     folder.mkdir(parents=True)
     lines = [records.line_of(n, "eve@x", f"v{n}", {"address": "#text"}) for n in range(5)]
@@ -125,10 +126,10 @@ def test_views_have_a_limit_of_number(logdir: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_view_above_the_limit_is_refused_and_never_lost(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """What others save through a server is left out from the limit on, so it is not confirmed."""
-    monkeypatch.setattr(store, "MAX_VIEWS", 2)
+    limits(store, MAX_VIEWS=2)
     found = opened(logdir)
     for name in ("a", "b"):
         found.save_view(name, ADDRESS, is_own=False)
