@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tbcore_testing import page as page_module
 from tbcore_testing import write_run
 
 
@@ -70,10 +71,10 @@ def test_a_tab_that_fails_is_an_error_with_the_message(tbcore_page: Any, tmp_pat
 
 
 def test_a_tab_that_stays_empty_is_an_error_with_what_is_there(
-    tbcore_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tbcore_page: Any, tmp_path: Path, limits: Any
 ) -> None:
     """Here a plugin without data."""
-    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 0.5)
+    limits(page_module, TIMEOUT_SECONDS=0.5)
     write_run(tmp_path, "a", scalars={"loss": [0.5]})
     page = tbcore_page(tmp_path, plugins=["scalars", "text"])
     page.playwright.locator("main").get_by_text("loss").first.wait_for()
@@ -99,9 +100,7 @@ def test_the_runs_of_a_long_list(tbcore_page: Any, tmp_path: Path) -> None:
     assert page.errors == []
 
 
-def test_points_that_are_not_there_yet(
-    tbcore_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_points_that_are_not_there_yet(tbcore_page: Any, tmp_path: Path, limits: Any) -> None:
     """They are an error that says what is there; `until` tries again, without a long wait."""
     write_run(tmp_path, "a", scalars={"loss": [0.5], "lr": [0.1]}, texts={"note": ["words"]})
     page = tbcore_page(tmp_path, plugins=["scalars", "text"])
@@ -114,29 +113,27 @@ def test_points_that_are_not_there_yet(
         num_calls += 1
         return page.chart("acc").points
 
-    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    limits(page_module, TIMEOUT_SECONDS=1)
     with pytest.raises(AssertionError, match=r"no card 'acc' .*; its cards: 'loss', 'lr'$"):
         page.chart("acc").points  # noqa: B018
     with pytest.raises(AssertionError, match=r"after 1 seconds, .*no card 'acc'"):
         page.until(points)
     assert num_calls > 5
-    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 30)
+    limits(page_module, TIMEOUT_SECONDS=30)
     assert page.chart("lr").description.startswith("lr by step")
     write_run(tmp_path, "a", scalars={"acc": [0.75]})
     page.until(lambda: page.chart("acc").points == {"a": [(0, 0.75)]})
     page.tab("text").get_by_text("words").wait_for()
-    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    limits(page_module, TIMEOUT_SECONDS=1)
     with pytest.raises(AssertionError, match=r"card 'note' has no chart .* shows: '.*words"):
         page.chart("note").points  # noqa: B018
 
 
-def test_a_tab_that_does_not_exist(
-    tbcore_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tab_that_does_not_exist(tbcore_page: Any, tmp_path: Path, limits: Any) -> None:
     write_run(tmp_path, "a", scalars={"loss": [0.5]})
     page = tbcore_page(tmp_path, plugins=["scalars"])
     page.tab("scalars")
-    monkeypatch.setattr("tbcore_testing.page.TIMEOUT_SECONDS", 1)
+    limits(page_module, TIMEOUT_SECONDS=1)
     with pytest.raises(AssertionError, match=r"no tab of a plugin 'scalar', but \['Scalars'\]"):
         page.tab("scalar")
 

@@ -38,7 +38,7 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_plugin() -> Callable[..., SimpleNamespace]:
     """`make_plugin(routes=..., is_active=...)`: a plugin with these functions as its hooks.
 
@@ -59,7 +59,7 @@ def tuning() -> Any:
     return SimpleNamespace(**asdict(patient_tuning()))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 

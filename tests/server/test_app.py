@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -16,12 +15,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+import tables_of_http
+from asking import scope_of
+from loaded_logs import board_of
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
+from tables_of_http import POLICY, hello
 
 import tbcore
 from tbcore import Claim, PluginInfo, hookimpl
@@ -44,18 +44,6 @@ from tbcore_testing.writer import record_bytes
 
 Make = Callable[..., Any]
 
-SAFETY = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-}
-
-POLICY = (
-    "default-src 'none'; script-src 'self'{hash}; style-src 'self'; img-src 'self' blob: data:; "
-    "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; font-src 'self'; "
-    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-)
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{eval}; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; media-src 'self' blob: data:; "
@@ -67,17 +55,7 @@ PAGE_POLICY = (
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[], Board]:
     """`load()`: a board with the data below `tmp_path / "logs"`."""
-
-    def load() -> Board:
-        board = Board()
-        Loader(board, [LogdirSpec(None, str(tmp_path / "logs"))]).load_once()
-        return board
-
-    return load
-
-
-def hello(request: Request) -> Response:
-    return PlainTextResponse(f"{request.method} hello")
+    return lambda: board_of(tmp_path / "logs")
 
 
 # Data --------------------------------------------------------------------------------------------
@@ -94,16 +72,6 @@ def test_logdir_and_environment(make_client: Make) -> None:
         "window_title": "My runs",
     }
     assert client.get("data/logdir").headers["content-type"] == "application/json"
-
-
-def test_runs_are_a_list_in_the_order_of_the_store(
-    make_client: Make, load: Make, tmp_path: Path
-) -> None:
-    """Runs that were found at the same time are sorted by their first events."""
-    write_run(tmp_path / "logs", "b", scalars={"x": [1.0]}, wall_time=5.0)
-    write_run(tmp_path / "logs", "a", scalars={"x": [1.0]}, wall_time=9.0)
-
-    assert make_client(board=load()).get("data/runs").json() == ["b", "a"]
 
 
 def test_run_details_are_columns_in_the_order_of_the_runs(
@@ -330,122 +298,7 @@ def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> N
     assert list(listing) == ["b", "failed", "a"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nothing",
-        "data",
-        "data/",
-        "data/nothing",
-        "data/runs/x",
-        "data/runs//",
-        "/data/runs",
-        "data/plugin",
-        "data/plugin/none/tags",
-        "static",
-        "static/",
-        "static/tbcore",
-        "static/tbcore/none.js",
-        "static/plugins/none/index.js",
-        "static/plugins/made/index.js",
-        "legacy",
-        "legacy/data",
-        "legacy/data/scalars",
-        "DATA/RUNS",
-        "data/runs%00",
-        "%ff",
-    ],
-)
-def test_unknown_addresses_are_404_in_one_line(
-    make_client: Make, make_plugin: Make, path: str
-) -> None:
-    """The response to GET is a 404, with one line of plain text. POST to a file is a 405."""
-    client = make_client({"made": make_plugin()})
-    for method in ("GET", "POST"):
-        response = client.request(method, f"http://localhost:6006/{path}")
-        is_refused = method == "POST" and path.rstrip("/").startswith("static/")
-        assert response.status_code == (405 if is_refused else 404)
-        assert response.headers["content-type"] == "text/plain; charset=utf-8"
-        assert "\n" not in response.text
-    assert client.get(f"http://localhost:6006/{path}").text.startswith("Not found")
-
-
-def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
-    """One trailing slash is ignored, without a redirect."""
-    client = make_client()
-
-    assert client.get("data/runs/").json() == []
-    assert client.get("data/logdir/").status_code == 200
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
-@pytest.mark.parametrize(
-    "path", ["", "data/runs", "data/updates", "data/frontends", "static/tbcore/index.html"]
-)
-def test_other_methods_are_405(make_client: Make, method: str, path: str) -> None:
-    """The core's addresses accept only GET and HEAD, since nothing can be changed there."""
-    response = make_client().request(method, path)
-
-    assert response.status_code == 405
-    assert response.headers["allow"] == "GET, HEAD"
-    assert response.text == f"method {method} is not allowed here; allowed: GET, HEAD"
-
-
-@pytest.mark.parametrize(
-    "path", ["", "data/runs", "data/frontends", "data/updates", "static/tbcore/index.html", "none"]
-)
-def test_head_is_get_without_a_body(make_client: Make, path: str) -> None:
-    """HEAD has the status and headers of GET, and no body."""
-    client = make_client()
-    head = client.head(path)
-
-    assert head.content == b""
-    if path != "data/updates":
-        get = client.get(path)
-        assert (head.status_code, head.headers) == (get.status_code, get.headers)
-
-
 # Headers -----------------------------------------------------------------------------------------
-
-
-def failing(request: Request) -> Response:
-    raise ValueError
-
-
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("", 200),
-        ("data/runs", 200),
-        ("static/tbcore/index.html", 200),
-        ("none", 404),
-        ("data/plugin/made/x", 500),
-        ("data/plugin/bad/x", 503),
-        ("data/plugin/made/csp", 200),
-        ("audio", 302),
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_every_response_has_the_safety_headers(
-    make_client: Make, make_plugin: Make, path: str, status: int, method: str
-) -> None:
-    """Errors and redirects have the safety headers, too, and a plugin cannot replace them."""
-
-    def own_policy(request: Request) -> Response:
-        return PlainTextResponse("", headers={"content-security-policy": "default-src *"})
-
-    routes = [Route("/x", failing), Route("/csp", own_policy)]
-    client = make_client({"made": make_plugin(routes=lambda: routes), "bad": SimpleNamespace()})
-
-    response = client.request(method, path)
-
-    assert response.status_code == status
-    for name, value in SAFETY.items():
-        assert response.headers.get_list(name) == [value]
-    [policy] = response.headers.get_list("content-security-policy")
-    assert re.sub(r" 'sha256-[A-Za-z0-9+/=]{44}'", "", policy) == POLICY.format(hash="")
-    assert response.headers["cache-control"] in ("no-cache", "no-store")
-    assert "server" not in response.headers
 
 
 def test_the_policy_allows_the_two_inline_scripts_of_the_page(make_client: Make) -> None:
@@ -461,8 +314,8 @@ def test_the_policy_allows_the_two_inline_scripts_of_the_page(make_client: Make)
 
     policy = client.get("data/runs").headers["content-security-policy"]
 
-    assert policy == POLICY.format(hash=hashes)
-    assert content_security_policy(b"<html>").decode() == POLICY.format(hash="")
+    assert policy == POLICY.format(hash=hashes, ancestors="'self'")
+    assert content_security_policy(b"<html>").decode() == POLICY.format(hash="", ancestors="'self'")
 
 
 def test_the_policy_is_updated_when_the_page_is_edited(
@@ -509,20 +362,7 @@ def test_a_fault_of_the_core_is_a_500_in_one_line(
 
 @pytest.fixture
 def package(tmp_path: Path) -> ModuleType:
-    """A plugin that is a package on disk, with files for browsers and other files."""
-    folder = tmp_path / "package"
-    (folder / "static" / "lib").mkdir(parents=True)
-    (folder / "static" / "index.js").write_text("export default {};\n" * 50)
-    (folder / "static" / "lib" / "a b.mjs").write_text("1")
-    (folder / "static" / "style.css").write_text("a{}")
-    (folder / "static" / "data.bin").write_bytes(b"\0\1")
-    (folder / "static" / ".secret").write_text("no")
-    (folder / "static" / "code.py").write_text("no")
-    (folder / "secret.txt").write_text("no")
-    module = ModuleType("package")
-    module.__file__ = str(folder / "__init__.py")
-    module.plugin_info = hookimpl(lambda: PluginInfo(title="Package"))  # type: ignore[attr-defined]
-    return module
+    return tables_of_http.package(tmp_path / "package")
 
 
 @pytest.mark.parametrize("allows", [(), ("eval",)])
@@ -567,26 +407,6 @@ def test_a_page_and_the_files_beside_it_have_its_policy(
     assert listed["page_allows"] == list(allows)
 
 
-@pytest.mark.parametrize(
-    ("path", "content_type"),
-    [
-        ("index.js", "text/javascript; charset=utf-8"),
-        ("lib/a%20b.mjs", "text/javascript; charset=utf-8"),
-        ("style.css", "text/css; charset=utf-8"),
-        ("data.bin", "application/octet-stream"),
-    ],
-)
-def test_files_of_a_plugin_are_served(
-    make_client: Make, package: ModuleType, path: str, content_type: str
-) -> None:
-    """Files of a plugin have types that do not depend on the machine."""
-    response = make_client({"made": package}).get(f"static/plugins/made/{path}")
-
-    assert response.status_code == 200
-    assert response.headers["content-type"] == content_type
-    assert response.headers["cache-control"] == "no-cache"
-
-
 def test_comments_with_a_licence_and_files_with_the_suffix_mjs_are_kept(tmp_path: Path) -> None:
     """Comments and types are removed from .js, but not licences, and not with `dev`."""
     text = "/** @license MIT */\n// why\nwhat(/** @type {X} */ (x)); // how\n"
@@ -601,62 +421,6 @@ def test_comments_with_a_licence_and_files_with_the_suffix_mjs_are_kept(tmp_path
     removed = text.replace("// why", "").replace("/** @type {X} */ ", "")
     assert contents.pop(("a.js", False)) == removed
     assert set(contents.values()) == {text}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../secret.txt",
-        "..%2fsecret.txt",
-        "%2e%2e/secret.txt",
-        "lib/../../secret.txt",
-        "lib/%2e%2e/%2e%2e/secret.txt",
-        "..%5csecret.txt",
-        "..\\secret.txt",
-        "/etc/passwd",
-        "%2fetc%2fpasswd",
-        "//etc/passwd",
-        "./index.js",
-        "lib//a%20b.mjs",
-        ".secret",
-        "code.py",
-        "lib",
-        "",
-        "index.js%00",
-        "index.js%00.css",
-        "index.js:stream",
-        "%ff",
-        "x" * 5000,
-        "x/" * 2000,
-        "....//secret.txt",
-        "%c0%ae%c0%ae/secret.txt",
-    ],
-)
-def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType, path: str) -> None:
-    """Files outside of the folder, and those not for browsers, are a 404, as are odd names."""
-    app = make_client({"made": package}).app
-    client = make_client()
-
-    # The test client normalizes paths before it sends them, which an attacker does not.
-    async def asking(scope: Any, receive: Any, send: Any) -> None:
-        from urllib.parse import unquote
-
-        raw = f"/static/plugins/made/{path}"
-        await app({**scope, "raw_path": raw.encode(), "path": unquote(raw)}, receive, send)
-
-    client._transport.app = asking
-    response = client.get("x")
-
-    assert response.status_code == 404
-    assert response.text.startswith("Not found")
-
-
-def test_a_plugin_without_a_folder_has_no_files(make_client: Make, make_plugin: Make) -> None:
-    """A plugin without a static folder has no files, and a failed plugin has none either."""
-    client = make_client({"made": make_plugin(), "bad": SimpleNamespace()})
-
-    assert client.get("static/plugins/made/index.js").status_code == 404
-    assert client.get("static/plugins/bad/index.js").status_code == 404
 
 
 def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> None:
@@ -677,27 +441,6 @@ def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> N
     assert changed.status_code == 200
     assert changed.text == "export default 1;"
     assert changed.headers["etag"] != etag
-
-
-def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> None:
-    """Text files are compressed if the client accepts it."""
-    client = make_client({"made": package})
-    address = "static/plugins/made/index.js"
-
-    with client.stream("GET", address, headers={"accept-encoding": "gzip"}) as response:
-        body = b"".join(response.iter_raw())
-    assert response.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(body).startswith(b"export default")
-    assert len(body) == int(response.headers["content-length"]) < 200
-    plain = client.get(address, headers={"accept-encoding": "identity"})
-    assert "content-encoding" not in plain.headers
-    assert len(plain.content) == 50 * 19
-
-
-def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> None:
-    """With `dev`, browsers cache no files, so that reloading the page shows saved changes."""
-    client = make_client({"made": package}, dev=True)
-    assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize("name", ["format.js", "lib/components.css", "shell/shell.css"])
@@ -728,35 +471,6 @@ def test_comments_of_modules_and_styles_are_removed(
 # Prefix and pages --------------------------------------------------------------------------------
 
 
-def test_all_addresses_are_below_the_path_prefix(
-    make_client: Make, make_plugin: Make, package: ModuleType
-) -> None:
-    """All addresses are below the path prefix, and none exists outside of it."""
-    plugin = make_plugin(routes=lambda: [Route("/x", hello)])
-    client = make_client({"made": plugin, "package": package}, path_prefix="/a/b")
-    root = "http://localhost:6006"
-
-    bare = client.get(f"{root}/a/b?x=1")
-    assert (bare.status_code, bare.headers["location"]) == (301, "b/?x=1")
-    assert client.get(f"{root}/a/b").headers["location"] == "b/"
-    assert client.get(f"{root}/a/b/").headers["content-type"] == "text/html; charset=utf-8"
-    assert client.get(f"{root}/a/b/data/runs/").json() == []
-    assert client.get(f"{root}/a/b/data/plugin/made/x").text == "GET hello"
-    assert client.get(f"{root}/a/b/static/plugins/package/index.js").status_code == 200
-    assert client.get(f"{root}/a/b/legacy/data/runs").json() == {}
-    for outside in ("/", "/a", "/a/", "/a/bc", "/data/runs", "/a/b//", "//a/b/"):
-        assert client.get(root + outside).status_code == 404
-
-
-@pytest.mark.parametrize("page", ["events", "images", "audio", "graphs", "histograms"])
-def test_addresses_of_old_pages_redirect_to_the_page(make_client: Make, page: str) -> None:
-    """Addresses of old pages redirect to the page, which has all tabs today."""
-    for query in ("", "?run=a", "?tag=a"):
-        response = make_client(path_prefix="/p").get(f"{page}{query}")
-        assert (response.status_code, response.headers["location"]) == (302, "./")
-    assert make_client(path_prefix="/p").get(f"{page}/").headers["location"] == "../"
-
-
 def test_two_servers_in_one_process_are_independent(make_client: Make, make_plugin: Make) -> None:
     """Two servers in one process share no state, even with the same plugin."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello)])
@@ -776,63 +490,12 @@ def test_lifespan_messages_are_accepted(make_client: Make) -> None:
         assert client.get("data/runs").status_code == 200
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    path=st.text(st.characters(codec="utf-8"), max_size=30)
-    | st.lists(
-        st.sampled_from(
-            ["data", "plugin", "made", "x", "runs", "legacy", "static", "tbcore", "..", "", "%00"]
-        )
-    ).map("/".join),
-    query=st.binary(max_size=30),
-    method=st.sampled_from(["GET", "HEAD", "POST", "PUT", "OPTIONS"]),
-    headers=st.lists(
-        st.tuples(
-            st.sampled_from(
-                [b"accept-encoding", b"range", b"if-none-match", b"cookie", b"content-length",
-                 b"content-type", b"sec-fetch-site", b"origin", b"authorization"]
-            ),
-            st.binary(max_size=20),
-        ),
-        max_size=3,
-    ),
-)  # fmt: skip
-def test_no_request_causes_a_server_error(
-    make_client: Make, make_plugin: Make, path: str, query: bytes, method: str, headers: Any
-) -> None:
-    """No request to the core or a plugin causes a status 5xx or an exception."""
-    plugin = make_plugin(routes=lambda: [Route("/x", hello, methods=["GET", "POST"])])
-    app = make_client({"made": plugin}, dev=True).app
-    client = make_client()
-
-    async def asking(scope: Any, receive: Any, send: Any) -> None:
-        changes = {
-            "raw_path": f"/{path}".encode(),
-            "path": f"/{path}",
-            "query_string": query,
-            "method": method,
-            "headers": [(b"host", b"localhost"), *headers],
-        }
-        await app({**scope, **changes}, receive, send)
-
-    client._transport.app = asking
-    if path.strip("/") == "data/updates" and method == "GET":
-        return
-    response = client.request(method, "x")
-    assert response.status_code < 500
-
-
 def test_run_details_are_not_made_for_a_client_that_has_gone(
     tmp_path: Path, make_client: Make
 ) -> None:
     """Clients may go while their requests wait for a thread."""
     write_run(tmp_path, "a", scalars={"x": [1]})
-    board = Board()
-    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
-    app = make_client(board=board).app
-    headers = [(b"host", b"localhost")]
-    scope = {"type": "http", "method": "GET", "path": "/data/run_details", "headers": headers,
-             "query_string": b"", "http_version": "1.1", "scheme": "http"}  # fmt: skip
+    app = make_client(board=board_of(tmp_path)).app
 
     async def runs_for(*messages: str) -> Any:
         free, received, sent = threading.Event(), iter(messages), []
@@ -848,7 +511,7 @@ def test_run_details_are_not_made_for_a_client_that_has_gone(
         async def send(message: Any) -> None:
             sent.append(message.get("body", b""))
 
-        await app(scope, receive, send)
+        await app(scope_of("GET /data/run_details"), receive, send)
         return json.loads(b"".join(sent))["runs"]
 
     assert asyncio.run(runs_for("http.request")) == ["a"]

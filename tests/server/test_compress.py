@@ -165,12 +165,12 @@ def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
 
 @pytest.mark.parametrize("length", [1999, 2000, 2001, 6000])
 def test_a_long_body_is_compressed_in_parts(
-    ask: Make, monkeypatch: pytest.MonkeyPatch, length: int
+    ask: Make, limits: Callable[..., None], length: int
 ) -> None:
     """The bytes are the same as those of the whole body; only its length is left out."""
     response = Response(random.Random(1).randbytes(length), media_type="text/plain")
     expected, whole = ask(response, "gzip")
-    monkeypatch.setattr(compress_module, "MAX_PART_BYTES", 2000)
+    limits(compress_module, MAX_PART_BYTES=2000)
 
     received, body = ask(response, "gzip")
     plain, plain_body = ask(response, None)

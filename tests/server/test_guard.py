@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from asking import scope_of
 from common_fixtures import WAIT_SECONDS, until
 from starlette.background import BackgroundTask
 from starlette.convertors import Convertor, register_url_convertor
@@ -620,12 +621,7 @@ def test_a_stream_ends_when_its_client_disconnects(make_plugin: Make, make_clien
         if message.get("body"):
             is_first.set()
 
-    scope = {
-        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
-        "method": "GET", "scheme": "http", "path": "/data/plugin/made/x", "root_path": "",
-        "raw_path": b"/data/plugin/made/x", "query_string": b"",
-        "headers": [(b"host", b"localhost:6006")], "client": None, "server": None,
-    }  # fmt: skip
+    scope = scope_of("GET /data/plugin/made/x", client=None, server=None)
     asyncio.run(asyncio.wait_for(app(scope, receive, send), WAIT_SECONDS))
 
     assert ended.get(timeout=WAIT_SECONDS).startswith("plugin-made-")

@@ -236,11 +236,11 @@ LONG = [0.5] * 4_000_000
         7,
     ],
 )
-def test_json_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch, data: Any) -> None:
+def test_json_in_pieces_is_the_same(limits: Callable[..., None], data: Any) -> None:
     """Long lists are encoded in pieces; here, each piece is as small as possible."""
     data, again = copied(data), copied(data)
     expected = bytes(json_response(data).body)
-    monkeypatch.setattr(json_module, "_MAX_SIZE_AT_ONCE", 2)
+    limits(json_module, _MAX_SIZE_AT_ONCE=2)
     assert bytes(json_response(again).body) == expected
 
 

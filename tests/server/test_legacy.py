@@ -11,17 +11,16 @@ from typing import Any
 
 import pytest
 from common_fixtures import WAIT_SECONDS, until
+from loaded_logs import board_of
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tbcore import LegacyApi, NotFoundError
-from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.legacy import LegacyIndex
 from tbcore.server.pool import ThreadPool
 from tbcore.store.board import Board
-from tbcore.store.loader import Loader
 from tbcore_testing import write_run
 
 Make = Callable[..., Any]
@@ -52,9 +51,7 @@ def board(tmp_path: Path) -> Board:
     """Two runs: `train` with data at 50 seconds, `eval` at 70."""
     write_run(tmp_path, "train", scalars={"loss": [1.0]}, wall_time=50.0)
     write_run(tmp_path, "eval", scalars={"acc": [1.0]}, wall_time=70.0)
-    board = Board()
-    Loader(board, [LogdirSpec(None, str(tmp_path))]).load_once()
-    return board
+    return board_of(tmp_path)
 
 
 @pytest.fixture

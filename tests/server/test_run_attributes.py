@@ -292,7 +292,7 @@ def test_hyperparameters_are_those_of_a_run_nearby(
 
 
 def test_values_are_computed_again_only_for_runs_that_changed(
-    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, calls_of: Watch
+    tmp_path: Path, server: Server, limits: Callable[..., None], calls_of: Watch
 ) -> None:
     """Also for runs that were removed and came back; and the cache is bounded."""
     calls = calls_of(attributes_module._points_of)
@@ -320,7 +320,7 @@ def test_values_are_computed_again_only_for_runs_that_changed(
     assert values_of(server.ask(**request))[0] == [5, 7, 9]
     assert num_computed() == 308
 
-    monkeypatch.setattr(attributes_module, "_MAX_CACHED_POINTS", 5)
+    limits(attributes_module, _MAX_CACHED_POINTS=5)
     other = {"columns": ["x:min"]}
     for ask, num in [(request, 308), (other, 311), (other, 311), (request, 314)]:
         server.ask(**ask)

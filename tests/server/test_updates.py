@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import scope_of
 from common_fixtures import WAIT_SECONDS, patient_tuning
 from starlette.routing import Route
 
@@ -68,10 +69,7 @@ class Stream:
 async def listening(app: Any) -> AsyncIterator[Stream]:
     """Opens a stream of updates, and disconnects at the end."""
     stream = Stream()
-    scope = {
-        "type": "http", "method": "GET", "path": "/data/updates", "raw_path": b"/data/updates",
-        "query_string": b"", "headers": [(b"host", b"localhost"), (b"accept-encoding", b"gzip")],
-    }  # fmt: skip
+    scope = scope_of("GET /data/updates", [("accept-encoding", "gzip")])
     task = asyncio.ensure_future(app(scope, stream.receive, stream.send))
     try:
         yield stream

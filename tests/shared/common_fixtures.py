@@ -31,6 +31,7 @@ from tbcore.tuning import Tuning
 __all__ = [
     "calls_of",
     "generous_timeouts",
+    "limits",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_runtest_makereport",
@@ -134,6 +135,17 @@ def generous_timeouts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "DEFAULT", patient_tuning())
         yield
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`limits(module, MAX_BYTES=10)`: a module's limits in a test, which little data reaches."""
+
+    def limit(module: object, **values: float) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return limit
 
 
 def pytest_configure(config: pytest.Config) -> None:

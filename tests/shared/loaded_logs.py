@@ -118,6 +118,13 @@ class Logs:
         self.join()
 
 
+def board_of(logdir: Path) -> Board:
+    """A board with the data of a log directory."""
+    board = Board()
+    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
+    return board
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Logs:
     path = tmp_path / "logdir"

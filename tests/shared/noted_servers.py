@@ -1,4 +1,4 @@
-"""Servers with notes, for the tests of tbcore-notes."""
+"""Servers with notes, and the files of notes, for the tests of tbcore-notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tbcore.engine import LogdirSpec
+from tbcore_notes import files
 from tbcore_notes.notes import RunNotes
+from tbcore_notes.store import Store
 from tbcore_testing.client import TbcoreClient
 from tbcore_testing.in_thread import Server
 
@@ -19,3 +21,20 @@ def served(logdir: Path, **config: Any) -> TbcoreClient:
     server.board.notes = RunNotes([LogdirSpec(None, str(logdir))])
     server.load_once()
     return TbcoreClient(server)
+
+
+def notes_behind(client: TbcoreClient) -> RunNotes:
+    """The notes of the server that a client of `served` has."""
+    notes = client.multiplexer._board.notes
+    assert isinstance(notes, RunNotes)
+    return notes
+
+
+def own_folder(logdir: Path) -> Path:
+    """The directory of this user's notes on a log directory, which may not exist yet."""
+    return Path(Store(str(logdir)).own_directories[0].path)
+
+
+def name_of(process: int, name: str = "ab") -> str:
+    """The name of a file that a process of this machine, since it was started, writes."""
+    return f"{files._origin()}-{process}-{name}.jsonl"

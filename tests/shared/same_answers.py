@@ -13,6 +13,8 @@ from tbcore.kinds import Claim
 from tbcore.store.board import Board
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.state import State
+from tbcore.store.status import LoadStatus
 from tbcore_index.command import index_command
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import FORMAT
@@ -47,6 +49,16 @@ def loaded(logdir: Path | str | None, index: Path | str | None = None) -> Multip
     return multiplexer
 
 
+def state_of(multiplexer: Multiplexer) -> State:
+    """What a multiplexer has at this moment."""
+    return multiplexer._state
+
+
+def status_of(multiplexer: Multiplexer) -> LoadStatus:
+    """What its loader says about the log directories."""
+    return multiplexer._board.status
+
+
 def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True) -> None:
     """Fails unless both have the same runs with the same data."""
     names = expected.runs()
@@ -54,8 +66,8 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
         assert found.runs() == names
     assert sorted(found.runs()) == sorted(names)
     assert {kind[:3] for kind in found._kinds()} == {kind[:3] for kind in expected._kinds()}
-    details = {each.name: each for each in found._state.details.values()}
-    for each in expected._state.details.values():
+    details = {each.name: each for each in state_of(found).details.values()}
+    for each in state_of(expected).details.values():
         assert repr(details[each.name]) == repr(each)
     for run in names:
         check_same_run(expected, found, run)
@@ -63,7 +75,7 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
 
 def check_same_run(expected: Multiplexer, found: Multiplexer, run: str) -> None:
     """Fails unless a run has the same data in both."""
-    view, other = expected._state.run(run), found._state.run(run)
+    view, other = state_of(expected).run(run), state_of(found).run(run)
     assert dict(other.schema.tags) == dict(view.schema.tags)
     assert list(other.schema.tags) == list(view.schema.tags)
     assert other.highest_step() == view.highest_step()

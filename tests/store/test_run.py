@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from unittest import mock
@@ -407,9 +407,9 @@ def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
     assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [3, 5]
 
 
-def test_max_points_keeps_the_rows_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_max_points_keeps_the_rows_of_a_sample(limits: Callable[..., None]) -> None:
     """Only scalars are limited, also while there is no commit. The last row is always kept."""
-    monkeypatch.setattr(run_module, "_MIN_ROWS_TO_THIN", 50)
+    limits(run_module, _MIN_ROWS_TO_THIN=50)
     data, free = new_data(max_points=10), new_data()
     for some in (data, free):
         add_events(some, [Event("version", 0, (), 2.0)])
@@ -460,10 +460,10 @@ def test_many_events_of_an_old_file_may_step_back() -> None:
 @pytest.mark.parametrize("is_live", [False, True])
 @pytest.mark.parametrize("num_rows", [1, 15])
 def test_small_tables_are_merged_to_few_larger_ones(
-    monkeypatch: pytest.MonkeyPatch, is_live: bool, num_rows: int
+    limits: Callable[..., None], is_live: bool, num_rows: int
 ) -> None:
     """There is a limit to the length of a merged table, which one more table may exceed."""
-    monkeypatch.setattr(run_module, "_MAX_MERGED_ROWS", 64)
+    limits(run_module, _MAX_MERGED_ROWS=64)
     data = new_data()
     if is_live:
         data.end_loading()

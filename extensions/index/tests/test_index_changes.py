@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from disk import Disk
-from same_answers import check_same, loaded, update
+from same_answers import check_same, loaded, state_of, update
 
 from tbcore_index.tables import COLUMNS, Place, Tables
 from tbcore_testing import EventFileWriter, write_run
@@ -63,7 +63,7 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
     assert {"a", "c"} <= set(found.runs())
     for run in found.runs():
         # A file that vanished before it was opened leaves a run without tags.
-        has_tag = "loss" in found._state.run(run).schema.tags
+        has_tag = "loss" in state_of(found).run(run).schema.tags
         values = list(found.scalars(run, "loss").value) if has_tag else []
         assert has_tag or (run, what) == ("b", "vanishes")
         assert not has_tag or values in (

@@ -83,8 +83,8 @@ def logdir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator, "_BATCH_FILES", 2)
+def small_batches(limits: Callable[..., None]) -> None:
+    limits(coordinator, _BATCH_FILES=2)
 
 
 class Connected:
@@ -143,11 +143,11 @@ def test_what_a_lost_worker_had_is_done_by_the_other_one(
     tmp_path: Path,
     cluster: Cluster,
     connect: Callable[..., Coordinator],
-    monkeypatch: pytest.MonkeyPatch,
+    limits: Callable[..., None],
     name: signal.Signals,
 ) -> None:
     """A stopped one is not noticed by Dask for minutes. When it goes on, nothing is there twice."""
-    monkeypatch.setattr(coordinator, "_MIN_DEADLINE_SECONDS", 3.0)
+    limits(coordinator, _MIN_DEADLINE_SECONDS=3.0)
     made = connect(slow_on(tmp_path / "begun"))
     victim = cluster.workers[0]
 
@@ -351,12 +351,12 @@ def test_the_command_waits_for_a_scheduler_and_for_workers(logdir: Path, tmp_pat
 
 
 def test_a_scheduler_file_is_waited_for_and_half_of_one_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, limits: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The timeout begins when there is a file."""
     from tbcore_index import cluster as module
 
-    monkeypatch.setattr(module, "_CONNECT_SECONDS", 0)
+    limits(module, _CONNECT_SECONDS=0)
     file, part = tmp_path / "scheduler.json", tmp_path / "part"
     with ThreadPoolExecutor(1) as pool:
         address = pool.submit(module._address_of, str(file))
@@ -383,9 +383,9 @@ def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:
     check_same(loaded(logdir), loaded(None, tmp_path / "index"))
 
 
-def test_no_cluster_there(logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cluster_there(logdir: Path, tmp_path: Path, limits: Callable[..., None]) -> None:
     from tbcore_index import cluster as module
 
-    monkeypatch.setattr(module, "_CONNECT_SECONDS", 1)
+    limits(module, _CONNECT_SECONDS=1)
     with pytest.raises(OptionError, match=r"^cannot connect to the cluster tcp://127.0.0.1:9: "):
         update(logdir, tmp_path / "index", "--cluster", "tcp://127.0.0.1:9")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 from disk import Disk
-from same_answers import check_same, loaded, properties_of, update
+from same_answers import check_same, loaded, properties_of, state_of, status_of, update
 
 from tbcore.errors import DataLossError, TbcoreError
 from tbcore_index.coordinator import Coordinator
@@ -68,8 +68,8 @@ def check_whole(logdir: Path, index: Path) -> None:
             assert set(rows.values()) == {1}
         if table == "points":
             for run in expected.runs():
-                tags = expected._state.run(run).schema.tags
-                series = [s for tag in tags for s in expected._state.run(run).series(tag)]
+                tags = state_of(expected).run(run).schema.tags
+                series = [s for tag in tags for s in state_of(expected).run(run).series(tag)]
                 assert rows[run] == sum(len(s) for s in series if s.kind.is_scalar)
 
 
@@ -219,7 +219,7 @@ def test_a_flipped_bit_is_an_error_or_nothing(logdir: Path, tmp_path: Path, num_
                     check_same(expected, multiplexer)
                     found["same"] += 1
                 else:
-                    assert path.stem in multiplexer._board.status.problems[0]
+                    assert path.stem in status_of(multiplexer).problems[0]
                     found["named"] += 1
             except TbcoreError as error:
                 is_named = "damaged" in str(error) and path.stem in str(error)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from same_answers import loaded, update
+from same_answers import loaded, state_of, update
 
 from tbcore.errors import OptionError
 from tbcore.kinds import Claim
@@ -35,7 +35,7 @@ def answers(multiplexer: Multiplexer) -> dict[str, Any]:
     """All that a multiplexer has, but for the paths of files, as text in which NaN equals NaN."""
     found: dict[str, Any] = {}
     for name in multiplexer.runs():
-        view = multiplexer._state.run(name)
+        view = state_of(multiplexer).run(name)
         found[name] = [repr((view.first_event_time, view.last_event_time, view.nonfinite_tags))]
         found[name] += [repr(multiplexer.last_points(name, [Claim()])), view.highest_step()]
         for tag, info in view.schema.tags.items():

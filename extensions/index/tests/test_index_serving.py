@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from disk import Clock
-from same_answers import check_same, loaded, update
+from same_answers import check_same, loaded, state_of, status_of, update
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -71,8 +71,8 @@ def test_files_of_the_index_are_not_opened(
 
     assert multiplexer.runs() == ["a", "b"]
     assert values(multiplexer, "b") == [5.0]
-    assert multiplexer._board.status.num_runs == 2
-    assert multiplexer._board.status.num_files == 2
+    assert status_of(multiplexer).num_runs == 2
+    assert status_of(multiplexer).num_files == 2
 
 
 def test_an_index_that_was_empty_at_first_is_shown_when_it_has_runs(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_damage_that_an_index_knows_of_has_a_line_when_it_is_shown(
     multiplexer, loader = loader_of(logdir, index)
     loader.load_once()
 
-    [line] = multiplexer._board.status.problems
+    [line] = status_of(multiplexer).problems
     assert "payload checksum wrong" in line
     assert [record.message for record in caplog.records].count(line) == 1
 
@@ -260,8 +260,8 @@ def test_what_somebody_views_is_read_on(indexed: tuple[Path, Path]) -> None:
 
     loader.load_once()
 
-    assert multiplexer._state.run("a").last_point("loss") == (2, 2.0)
-    assert multiplexer._state.run("b").last_point("loss") == (1, 5.0), "nobody viewed it"
+    assert state_of(multiplexer).run("a").last_point("loss") == (2, 2.0)
+    assert state_of(multiplexer).run("b").last_point("loss") == (1, 5.0), "nobody viewed it"
     assert multiplexer.runs() == ["a", "b"]
 
 
@@ -323,7 +323,7 @@ def test_a_server_goes_on_when_the_files_it_knows_are_deleted(
 ) -> None:
     logdir, index = indexed
     multiplexer, loader = loader_of(None, index)
-    old = multiplexer._state.run("b")
+    old = state_of(multiplexer).run("b")
     log(logdir, "a", 2.0)
     update(logdir, index)
     assert Tables(Place(str(index))).vacuum(0) == 4, "one file in each table"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from commands import piped
-from noted_servers import WRITE_TOKEN, served
+from noted_servers import WRITE_TOKEN, notes_behind, served
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes.access import TOKEN_HEADER, new_write_token
@@ -44,10 +44,9 @@ def archive(client: TbcoreClient, headers: dict[str, str]) -> int:
 
 def until_listed(client: TbcoreClient) -> None:
     """Waits until the files of archived runs are listed, which a server does after its response."""
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    assert notes._lister is not None
-    notes._lister.submit(bool).result()  # It does one thing after the other.
+    lister = notes_behind(client)._lister
+    assert lister is not None
+    lister.submit(bool).result()  # It does one thing after the other.
 
 
 def test_the_owner_archives_through_the_page(logdir: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from noted_servers import own_folder
 
 from tbcore_notes import files
 from tbcore_notes.records import line_of
@@ -91,7 +92,7 @@ def test_a_note_after_an_accident_is_kept(logdir: Path, name: str) -> None:
     for run in ("a", "b"):
         writer.change([run], {"note": run}, is_own=True)
     reader = opened(logdir)
-    [path] = Path(writer._own.path).iterdir()
+    [path] = own_folder(logdir).iterdir()
     accident(path)
     writer.change(["c"], {"note": "after"}, is_own=True)
     writer.change(["d"], {"note": "later"}, is_own=True)
@@ -110,7 +111,7 @@ def test_what_is_no_file_is_not_written_to(logdir: Path, make: Callable[[Path], 
     """A note that would go there is refused in a line, and later ones are kept."""
     writer = opened(logdir)
     writer.change(["a"], {"note": "a"}, is_own=True)
-    [path] = Path(writer._own.path).iterdir()
+    [path] = own_folder(logdir).iterdir()
     path.unlink()
     make(path)
     with pytest.raises(NotesError, match="the note cannot be kept: "):
@@ -148,7 +149,7 @@ def test_a_file_that_is_renamed_while_others_read_is_read(
     """Another process continues or compacts it, after this one has seen its name."""
     writer = opened(logdir)
     writer.change(["a"], {"note": "a"}, is_own=True)
-    [path] = Path(writer._own.path).iterdir()
+    [path] = own_folder(logdir).iterdir()
     open_file = files.opened_file
     content = path.read_bytes()
 

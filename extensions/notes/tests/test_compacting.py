@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from commands import piped
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from noted_servers import name_of
 
 from tbcore.engine import LogdirSpec, size
 from tbcore_notes import files, store
@@ -55,7 +57,7 @@ def files_of(folder: Path) -> list[Path]:
 def of_gone_process(folder: Path, content: bytes, name: str = "ab") -> Path:
     """A file of a process that has ended."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{files._origin()}-{GONE}-{name}.jsonl"
+    path = folder / name_of(GONE, name)
     path.write_bytes(content)
     return path
 
@@ -154,12 +156,12 @@ def test_files_of_others_are_left_alone(logdir: Path) -> None:
     machine is compacted."""
     own = folders(logdir)[0]
     content = LINE + line_of(NOW + 1, "a@b", "a", {"starred": False})
-    machine, _, start = files._origin().rpartition("-")
+    machine, start = name_of(GONE).rsplit("-", 3)[:2]
     of_others = [
-        own / f"{files._origin()}-{os.getpid()}-ab.jsonl",
-        own / f"{files._origin()}-1-ab.jsonl",
+        own / name_of(os.getpid()),
+        own / name_of(1),
         own / f"{machine[:-1]}x-{start}-{GONE}-ab.jsonl",
-        own / f"other{files._origin()}-{GONE}-ab.jsonl",
+        own / f"other{name_of(GONE)}",
         own / "alice@laptop-3f2a91c0-4711-5be1d2.jsonl",
     ]
     own.mkdir(parents=True)
@@ -194,7 +196,7 @@ def test_what_decides_about_files_stays(logdir: Path) -> None:
         notes.change(["a", "b"], {"archived": value})
     notes.change(["b"], {"archived": False})
     [path] = files_of(folders(logdir)[0])
-    path.rename(path.with_name(f"{files._origin()}-{GONE}-ab.jsonl"))
+    path.rename(path.with_name(name_of(GONE)))
     before = said(logdir)
     archived = notes.archived("a")
     assert archived.inventory is not None
@@ -341,7 +343,7 @@ def test_the_command_says_what_it_saved(logdir: Path) -> None:
     num_bytes = path.stat().st_size
     running = f"{start} {size(num_bytes)}, as before\n1 file of running processes or other machines"
     assert piped("notes", "compact", logdir).stdout.startswith(running)
-    path.rename(path.with_name(f"{files._origin()}-{GONE}-ab.jsonl"))
+    path.rename(path.with_name(name_of(GONE)))
     before = said(logdir)
     expected = f"{start} {size(num_bytes // 50)}, before: {size(num_bytes)}\n"
     assert piped("notes", "compact", logdir).stdout == expected
@@ -350,9 +352,9 @@ def test_the_command_says_what_it_saved(logdir: Path) -> None:
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
 
 
-def test_the_limit_names_the_command(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_names_the_command(logdir: Path, limits: Callable[..., None]) -> None:
     """And that helps."""
-    monkeypatch.setattr(files, "MAX_BYTES", 10_000)
+    limits(files, MAX_BYTES=10_000)
     line = b"".join(line_of(NOW + n, "a@b", "a", {"note": f"{n}"}) for n in range(200))
     of_gone_process(folders(logdir)[0], line)
     with pytest.raises(NotesError, match="there are 10 kB of notes; `tbcore notes compact`"):

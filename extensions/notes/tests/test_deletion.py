@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from commands import command, on_terminal, piped
+from noted_servers import own_folder
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes.files import author
@@ -326,7 +327,7 @@ def test_notes_without_an_inventory_name_nothing(logdir: Path) -> None:
     """Such as those that were written before there were inventories."""
     path = log(logdir, "a")
     archive(logdir, "a")
-    [file] = Path(notes_of(logdir)._stores[0][1]._own.path).iterdir()
+    [file] = own_folder(logdir).iterdir()
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(line for line in lines if b"inventory" not in line))
     found, errors = listed(logdir)
@@ -469,7 +470,7 @@ def test_nothing_is_named_while_notes_cannot_be_read(logdir: Path) -> None:
     log(logdir, "a")
     archive(logdir, "a")
     notes_of(logdir).change(["a"], {"archived": False})
-    for file in Path(notes_of(logdir)._stores[0][1]._own.path).iterdir():
+    for file in own_folder(logdir).iterdir():
         file.write_bytes(file.read_bytes().replace(b'"archived":false', b'"archived":fals?'))
     result = piped("notes", "files", logdir, "-0")
     assert (result.returncode, result.stdout) == (3, "")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from common_fixtures import until
 from noted_servers import WRITE_TOKEN as TOKEN
-from noted_servers import served
+from noted_servers import notes_behind, served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
@@ -139,11 +140,9 @@ def test_a_list_of_notes_has_the_first_lines_of_texts(
     assert (refused.status_code, refused.text) == (400, 'at most 20 times "run", got 21')
 
 
-def test_a_change_is_measured_before_it_is_made(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_is_measured_before_it_is_made(logdir: Path, limits: Callable[..., None]) -> None:
     """As it would be written, for each run: 413 with a line, and nothing changes."""
-    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 2000)
+    limits(http, MAX_CHANGE_BYTES=2000)
     client = served(logdir)
     runs = ["a", "b/c"]
     for values in ({"note": "x" * 1000}, {"note": "\x01" * 170}, {"note": "é" * 500}):
@@ -160,7 +159,7 @@ def test_a_change_is_measured_before_it_is_made(
     assert change(client, runs=runs, labels=long).status_code == 200
     body = {"runs": runs, "remove_labels": long[:1], "add_labels": ["b"]}
     assert client.post("data/notes", json=body, headers=OWN).status_code == 200
-    monkeypatch.setattr(http, "MAX_CHANGE_BYTES", 1000)
+    limits(http, MAX_CHANGE_BYTES=1000)
     body = {"runs": runs, "remove_labels": ["b"], "add_labels": ["c"]}
     assert client.post("data/notes", json=body, headers=OWN).status_code == 413
     labels = client.get("data/notes").json()["runs"]["b/c"]["labels"]["value"]
@@ -213,13 +212,11 @@ def test_a_line_of_an_error_is_short_whatever_was_sent(logdir: Path) -> None:
 def test_the_stream_has_the_generation(logdir: Path) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
     client, woken = served(logdir), threading.Event()
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
     after = client.get("data/status").json()["notes_generation"]
     assert after > before
-    notes._changed = woken.set
+    notes_behind(client)._changed = woken.set
     RunNotes([LogdirSpec(None, str(logdir))]).change(["a"], {"note": "elsewhere"})
     assert woken.wait(30)
     assert client.get("data/status").json()["notes_generation"] > after
@@ -258,13 +255,9 @@ def test_a_change_that_is_not_valid_is_refused_in_a_line(
     assert client.get("data/notes").json()["runs"] == {}
 
 
-def test_a_note_that_cannot_be_kept_is_an_error(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_that_cannot_be_kept_is_an_error(logdir: Path, data: Path) -> None:
     client = served(logdir)
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
+    data.write_text("no directory")
     response = change(client)
     assert response.status_code == 503
     assert response.text.startswith("the note cannot be kept: Not a directory")

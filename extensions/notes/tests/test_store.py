@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from noted_servers import name_of, own_folder
 
 from tbcore import BadRequestError
 from tbcore_notes import files, records, store
@@ -39,7 +40,7 @@ def values(found: Store) -> dict[str, dict[str, Any]]:
 
 
 def own_files(logdir: Path) -> list[Path]:
-    return sorted(Path(Store(str(logdir))._own.path).glob("*.jsonl"))
+    return sorted(own_folder(logdir).glob("*.jsonl"))
 
 
 def in_process(logdir: Path, code: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -93,7 +94,7 @@ def test_a_later_change_counts_even_if_a_clock_was_ahead(logdir: Path) -> None:
     found = opened(logdir)
     found.change(["a"], {"note": "first"}, is_own=True)
     ahead = line_of(NOW + 3_600_000_000, "bob@far", "a", {"note": "an hour ahead"})
-    Path(found._own.path, "bob.jsonl").write_bytes(ahead)
+    (own_folder(logdir) / "bob.jsonl").write_bytes(ahead)
     found.refresh()
     assert value_of(found.runs["a"], "note") == "an hour ahead"
     found.change(["a"], {"note": "last"}, is_own=True)
@@ -136,7 +137,7 @@ def test_properties_of_reading(
     end with the greatest record of each field."""
     logdir = tmp_path_factory.mktemp("runs")
     incremental = Store(str(logdir))
-    folders = [Path(incremental._own.path), Path(logdir, *store.SHARED)]
+    folders = [own_folder(logdir), Path(logdir, *store.SHARED)]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     expected: dict[tuple[str, str], Record] = {}
@@ -185,11 +186,11 @@ def test_properties_of_rubbish(
     """Any bytes between whole lines cost nothing but themselves."""
     logdir = tmp_path_factory.mktemp("runs")
     found = Store(str(logdir))
-    Path(found._own.path).mkdir(parents=True)
+    own_folder(logdir).mkdir(parents=True)
     good = line_of(NOW, "a@b", "run", {"starred": True})
     false = b'{"t":' + line.replace(b"\n", b"") + b"}\n"
     content = rubbish + b"\n" + good + false + good
-    Path(found._own.path, "x.jsonl").write_bytes(content)
+    (own_folder(logdir) / "x.jsonl").write_bytes(content)
     found.refresh()
     assert values(found) == {"run": {"starred": True}}
 
@@ -226,10 +227,10 @@ def test_a_line_cut_anywhere_costs_only_itself(logdir: Path) -> None:
     """The writer was killed in the middle of it; the next process goes on in the same file."""
     kept = line_of(NOW, "a@b", "kept", {"starred": True})
     torn = line_of(NOW + 1, "a@b", "torn", {"starred": True})
-    folder = Path(Store(str(logdir))._own.path)
+    folder = own_folder(logdir)
     folder.mkdir(parents=True)
     for cut in range(len(torn)):
-        path = folder / f"{files._origin()}-999999999-ab.jsonl"
+        path = folder / name_of(999_999_999)
         path.write_bytes(kept + torn[:cut])
         reader = opened(logdir)
         assert reader.runs.keys() == {"kept"}
@@ -366,7 +367,7 @@ def test_a_hundred_megabytes_of_rubbish(logdir: Path, kind: str) -> None:
     }[kind]
     found = opened(logdir)
     found.change(["before"], {"starred": True}, is_own=True)
-    rubbish = Path(found._own.path, "rubbish.jsonl")
+    rubbish = own_folder(logdir) / "rubbish.jsonl"
     with rubbish.open("wb") as file:
         for _ in range(100_000_000 // len(piece)):
             file.write(piece)
@@ -381,13 +382,14 @@ def test_a_hundred_megabytes_of_rubbish(logdir: Path, kind: str) -> None:
 
 
 def test_files_above_the_limit_are_left_out_the_largest_first(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """And nothing more is added."""
-    monkeypatch.setattr(files, "MAX_BYTES", 10_000)
+    limits(files, MAX_BYTES=10_000)
     found = opened(logdir)
     found.change(["a"], {"starred": True}, is_own=True)
-    Path(found._own.path, "0.jsonl").write_bytes(line_of(NOW, "x@y", "b", {"note": "z"}) * 200)
+    line = line_of(NOW, "x@y", "b", {"note": "z"})
+    (own_folder(logdir) / "0.jsonl").write_bytes(line * 200)
     again = opened(logdir)
     assert again.runs.keys() == {"a"}
     assert "left out: there are more than" in again.problems[0]
@@ -417,10 +419,10 @@ def test_a_file_that_is_replaced_is_read_again(logdir: Path) -> None:
 
 
 def test_a_run_above_the_limit_is_refused_and_never_lost(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """What others note through a server is left out from the limit on, so it is not confirmed."""
-    monkeypatch.setattr(store, "MAX_RUNS", 2)
+    limits(store, MAX_RUNS=2)
     found = opened(logdir)
     found.change(["a", "b"], {"starred": True}, is_own=False)
     with pytest.raises(NotesError, match="at most 2 runs"):
@@ -543,10 +545,10 @@ def test_nothing_is_shared_through_a_link(logdir: Path, tmp_path: Path) -> None:
 
 
 def test_a_hostile_log_directory_changes_nothing_of_this_users_own(
-    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, tmp_path: Path, limits: Callable[..., None]
 ) -> None:
     """Not with this user's name, a time in the future, links, pipes, or more runs than allowed."""
-    monkeypatch.setattr(store, "MAX_RUNS", 50)
+    limits(store, MAX_RUNS=50)
     folder = Path(logdir, *store.SHARED)
     folder.mkdir(parents=True)
     me = files.author()

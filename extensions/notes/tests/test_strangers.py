@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,10 @@ def test_files_above_four_megabytes_are_left_out_with_a_line(logdir: Path) -> No
 
 
 def test_many_notes_on_names_that_are_no_runs_are_left_out(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """With a line that has their number. Those on runs are read, wherever they are."""
-    monkeypatch.setattr(files, "MAX_UNCHECKED_BYTES", 10_000)
+    limits(files, MAX_UNCHECKED_BYTES=10_000)
     for run in ("first", "sweep/last", "plain file"):
         logdir.joinpath(run).mkdir(parents=True)
     logdir.joinpath("plain file").rmdir()
@@ -120,10 +121,10 @@ def test_many_bad_files_are_few_lines(logdir: Path) -> None:
 
 
 def test_what_others_note_through_a_server_has_a_limit_of_its_own(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """They cannot use up what this user may note."""
-    monkeypatch.setattr(store, "MAX_SERVER_BYTES", 10_000)
+    limits(store, MAX_SERVER_BYTES=10_000)
     found = opened(logdir)
     found.change(["a"], {"note": "x" * 9000}, is_own=False)
     with pytest.raises(NotesError, match=r"there are 10 kB of notes; `tbcore notes compact`"):
@@ -133,10 +134,10 @@ def test_what_others_note_through_a_server_has_a_limit_of_its_own(
 
 
 def test_processes_that_reach_the_limit_together_lose_nothing(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, monkeypatch: pytest.MonkeyPatch, limits: Callable[..., None]
 ) -> None:
     """Each has seen that there is room for its note."""
-    monkeypatch.setattr(files, "MAX_BYTES", 10_000)
+    limits(files, MAX_BYTES=10_000)
     processes = [opened(logdir), opened(logdir)]
     processes[0].change(["a"], {"note": "x" * 5000}, is_own=True)
     sizes = files.Directory.sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from commands import on_terminal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from noted_servers import WRITE_TOKEN as TOKEN
-from noted_servers import served
+from noted_servers import own_folder, served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
@@ -67,7 +68,7 @@ def test_a_view_is_kept_replaced_and_taken_away(logdir: Path) -> None:
     ahead = records.line_of(
         first.views["best"].time + 3_600_000_000, "bob@far", "best", {"address": "#images"}
     )
-    Path(first._own.path, "bob.jsonl").write_bytes(ahead)
+    (own_folder(logdir) / "bob.jsonl").write_bytes(ahead)
     second = opened(logdir)
     assert second.views["best"].by == "bob@far"
     second.save_view("best", "#graphs", is_own=True)
@@ -84,7 +85,7 @@ def test_a_view_is_kept_replaced_and_taken_away(logdir: Path) -> None:
 def test_a_name_that_is_not_valid_is_refused(logdir: Path, name: Any) -> None:
     with pytest.raises(BadRequestError, match="the name of a view must have"):
         opened(logdir).save_view(name, ADDRESS, is_own=True)
-    assert not Path(opened(logdir)._own.path).exists()
+    assert not own_folder(logdir).exists()
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,9 @@ def test_letters_of_all_scripts_are_one_name_however_they_are_typed(logdir: Path
     assert found.json()["address"] == ADDRESS
 
 
-def test_views_have_a_limit_of_number(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_have_a_limit_of_number(logdir: Path, limits: Callable[..., None]) -> None:
     """Others' views fill nobody's own, and one that is taken away frees its place."""
-    monkeypatch.setattr(store, "MAX_VIEWS", 3)
+    limits(store, MAX_VIEWS=3)
     folder = logdir.joinpath(*store.SHARED)
     folder.mkdir(parents=True)
     lines = [records.line_of(n, "eve@x", f"v{n}", {"address": "#text"}) for n in range(5)]
@@ -125,10 +126,10 @@ def test_views_have_a_limit_of_number(logdir: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_view_above_the_limit_is_refused_and_never_lost(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, limits: Callable[..., None]
 ) -> None:
     """What others save through a server is left out from the limit on, so it is not confirmed."""
-    monkeypatch.setattr(store, "MAX_VIEWS", 2)
+    limits(store, MAX_VIEWS=2)
     found = opened(logdir)
     for name in ("a", "b"):
         found.save_view(name, ADDRESS, is_own=False)
@@ -310,12 +311,8 @@ def test_a_token_is_checked_before(logdir: Path) -> None:
     assert (view["is_own"], view["by"].endswith(" (server)")) == (False, True)
 
 
-def test_a_view_that_cannot_be_kept_is_an_error(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_that_cannot_be_kept_is_an_error(logdir: Path, data: Path) -> None:
     client = served(logdir)
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    monkeypatch.setattr(notes._stores[0][1]._own, "path", "/dev/null/x")
+    data.write_text("no directory")
     assert save(client).status_code == 503
     assert names(client) == []

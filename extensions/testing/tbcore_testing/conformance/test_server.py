@@ -32,6 +32,7 @@ IS_ACTIVE_SECONDS = 0.1
 
 FindProber = Callable[..., Prober]
 FindLogs = Callable[[str], SampleLogs]
+FailingOn = Callable[..., list[ProbeResult]]
 
 
 def failures(results: Iterable[ProbeResult]) -> list[ProbeResult]:
@@ -232,47 +233,41 @@ def test_routes_answer_without_data(
     )
 
 
-def _failing_on(
-    name: str,
-    plugin: Subject,
-    routes: ProbedRoutes,
-    prober: FindProber,
-    logs: FindLogs,
-    limit: int = MAX_PAIRS,
-) -> list[ProbeResult]:
-    """The failures of requests for all series in one log directory."""
-    pairs = logs(name).pairs(plugin.claims, limit)
-    return failures(routes.probe_all(prober(name), pairs))
-
-
-def test_routes_answer_with_nan_and_infinities(
+@pytest.fixture
+def failing_on(
     plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
-) -> None:
+) -> FailingOn:
+    """`failing_on("odd", 120)`: failures of requests for series of one log directory."""
+
+    def failing(name: str, limit: int = MAX_PAIRS) -> list[ProbeResult]:
+        pairs = logs(name).pairs(plugin.claims, limit)
+        return failures(routes.probe_all(prober(name), pairs))
+
+    return failing
+
+
+def test_routes_answer_with_nan_and_infinities(failing_on: FailingOn) -> None:
     """Values, bucket edges, steps and wall times may be any number, as in runs that diverge."""
     report(
-        _failing_on("numbers", plugin, routes, prober, logs),
+        failing_on("numbers"),
         "routes fail on NaN, infinities or extreme steps and times; filter out numbers that "
         "break a computation, such as by numpy.isfinite:",
     )
 
 
-def test_routes_answer_with_any_names(
-    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
-) -> None:
+def test_routes_answer_with_any_names(failing_on: FailingOn) -> None:
     """Names of runs and tags may be markup, paths, quotes, in any script, and very long."""
     report(
-        _failing_on("names", plugin, routes, prober, logs),
+        failing_on("names"),
         "routes fail on names of runs or tags; do not parse names, and encode them once, with "
         "urllib.parse.quote:",
     )
 
 
-def test_routes_answer_with_odd_values(
-    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
-) -> None:
+def test_routes_answer_with_odd_values(failing_on: FailingOn) -> None:
     """Values may not match the plugin that their metadata names, and files may be damaged."""
     report(
-        _failing_on("odd", plugin, routes, prober, logs, 120),
+        failing_on("odd", 120),
         "routes fail on values that the plugin does not expect; decode with tbcore.values, and "
         "read with multiplexer.read_items, which skips items that cannot be decoded:",
     )
@@ -301,12 +296,10 @@ def test_routes_answer_with_ten_thousand_tags(
     )
 
 
-def test_routes_answer_when_a_file_is_gone(
-    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
-) -> None:
+def test_routes_answer_when_a_file_is_gone(failing_on: FailingOn) -> None:
     """Routes respond with 404, or leave items out, if a run is deleted while the server runs."""
     report(
-        _failing_on("gone", plugin, routes, prober, logs),
+        failing_on("gone"),
         "routes fail if a file was deleted after it was loaded; do not catch NotFoundError of "
         "item.read(), or read with multiplexer.read_items:",
     )
