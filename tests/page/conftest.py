@@ -141,7 +141,7 @@ def keep_results(folder: Path) -> None:
     folder.mkdir(parents=True)
     for number, profile in enumerate(open_profiles):
         (folder / f"console-{number}.txt").write_text("\n".join(profile.console), "utf-8")
-        for page_number, page in enumerate(profile.context.pages):
+        for page_number, page in enumerate(profile.pages()):
             # A page that crashed, or that shows a dialog, has no screenshot.
             with suppress(Exception):
                 path = folder / f"page-{number}-{page_number}.png"
@@ -180,6 +180,7 @@ class Profile:
         """All messages in the consoles of its pages, and uncaught errors."""
         self.requested_urls: list[str] = []
         self._hosts: set[str] = set()
+        self._empty: Any = None
         self.context.on("console", self._on_console)
         self.context.on("weberror", lambda error: self._on_error(f"uncaught: {error.error}"))
         self.context.on("request", lambda request: self.requested_urls.append(request.url))
@@ -219,20 +220,27 @@ class Profile:
         assert self.expects_errors or self.errors == []
         assert not hosts or foreign == []
 
+    def pages(self) -> list[Any]:
+        """The pages that tests opened."""
+        return [page for page in self.context.pages if page != self._empty]
+
     def reset(self) -> None:
-        """Closes the pages and forgets all that they stored, but for the HTTP cache."""
-        first, *others = self.context.pages or [self.context.new_page()]
-        for page in others:
+        """Closes the pages and forgets all that they stored, but for the HTTP cache.
+
+        An empty page stays open, so that the process of pages does not end.
+        """
+        if self._empty is None:
+            self._empty = self.context.new_page()
+        for page in self.pages():
             page.close()
-        first.goto("about:blank")
-        session = self.context.new_cdp_session(first)
+        session = self.context.new_cdp_session(self._empty)
         for scheme, host in {urlsplit(url)[:2] for url in self.requested_urls}:
             if scheme in ("http", "https"):
                 session.send(
                     "Storage.clearDataForOrigin",
                     {"origin": f"{scheme}://{host}", "storageTypes": "all"},
                 )
-        first.close()
+        session.detach()
         self.context.unroute_all()
         self.context.clear_cookies()
         self.context.clear_permissions()

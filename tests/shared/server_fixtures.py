@@ -37,6 +37,9 @@ __all__ = [
 REPOSITORY = Path(__file__).resolve().parents[2]
 OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1, MAP *.example.com 127.0.0.1"
 """Chromium option that resolves other sites' names to this machine, as hostile DNS servers do."""
+ONE_RENDERER = "--renderer-process-limit=1"
+"""Chromium option: pages of a site in a profile share a process, which starts once, not for each.
+"""
 
 _data = tempfile.TemporaryDirectory(prefix="tbcore-data-")
 os.environ["XDG_DATA_HOME"] = _data.name  # `tbcore index` writes there.
@@ -91,7 +94,7 @@ def browsers() -> Iterator[Any]:
             pytest.fail(message)
         pytest.skip(message)
     with sync_api.sync_playwright() as playwright:
-        _browsers.append(launch(playwright, path, OTHER_SITES))
+        _browsers.append(launch(playwright, path, OTHER_SITES, ONE_RENDERER))
         yield _browsers[0]
         _browsers.pop().close()
 
