@@ -9,9 +9,9 @@ from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[2] / "tbcore"
 
-MAX_CODE_LINES = 11_981
+MAX_CODE_LINES = 12_049
 """A feature that needs more says in its commit why the core must have it."""
-MAX_MODULES = 115
+MAX_MODULES = 116
 MAX_MODULE_LINES = 460
 
 _LAYOUT = {
