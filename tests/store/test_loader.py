@@ -445,6 +445,9 @@ def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
     logs.load()
     assert logs.multiplexer.runs() == ["b", "c", "a"]
     assert logs.steps("a") == [7]
+    logs.write("b/b.tfevents", 8)
+    logs.load()
+    assert logs.multiplexer.runs() == ["b", "c", "a"]
 
 
 def test_a_renamed_directory_is_another_run(logs: Logs) -> None:
