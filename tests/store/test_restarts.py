@@ -123,7 +123,9 @@ OLD = [
 ]
 
 
-@pytest.mark.parametrize("version", [None, "brain.Event:1", "garbage", "brain.Event:nan"])
+@pytest.mark.parametrize(
+    "version", [None, "brain.Event:1", "garbage", "brain.Event:x", "brain.Event:nan"]
+)
 @pytest.mark.parametrize(("script", "expected"), OLD)
 def test_in_older_files_a_lower_step_drops_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]], version: str | None
