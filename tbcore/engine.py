@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from tbcore.cli.parsing import (
         Command,
         CommandGroup,
+        json_option,
         logdir_specs,
         logs_discarded,
+        max_bytes,
+        max_bytes_option,
         warn,
         warnings_printed,
+        whole_number,
     )
     from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import (
@@ -62,7 +66,7 @@ if TYPE_CHECKING:
     from tbcore.plugins.sources import Source, in_folder, installed_plugins
     from tbcore.plugins.stats import PluginStats
     from tbcore.plugins.types import LoadedPlugin, MountedPlugin
-    from tbcore.queries import format_name, in_quotes
+    from tbcore.queries import format_name, in_quotes, split_attributes
     from tbcore.queries.attributes import RunColumns
     from tbcore.queries.evaluation import Attribute, fact_of, group_text
     from tbcore.queries.offers import format_attribute
@@ -106,23 +110,28 @@ __all__ = [
     "checked_specs", "close_all", "close_matches", "create_app", "describe", "did_you_mean",
     "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_sources", "find_unshown",
     "format_attribute", "format_name", "group_text", "guarded", "in_folder", "in_quotes",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "listed", "listen",
-    "load_plugins", "load_sources", "loaded", "local_directory", "logdir_specs", "logdirs_here",
-    "logs_discarded", "loopback", "matches", "mount_all", "numpy_to_tensor", "one_line",
-    "open_notes", "parse", "parse_attribute", "plugins_of", "plural", "preload_small_files",
-    "printable_line", "quoted", "read_last_event_times", "replace_query", "size", "sort_key",
-    "storage_of", "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed",
-    "watch", "without_passwords",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "json_option", "listed",
+    "listen", "load_plugins", "load_sources", "loaded", "local_directory", "logdir_specs",
+    "logdirs_here", "logs_discarded", "loopback", "matches", "max_bytes", "max_bytes_option",
+    "mount_all", "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute",
+    "plugins_of", "plural", "preload_small_files", "printable_line", "quoted",
+    "read_last_event_times", "replace_query", "size", "sort_key", "split_attributes", "storage_of",
+    "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
+    "whole_number", "without_passwords",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": (
         "Command",
         "CommandGroup",
+        "json_option",
         "logdir_specs",
         "logs_discarded",
+        "max_bytes",
+        "max_bytes_option",
         "warn",
         "warnings_printed",
+        "whole_number",
     ),
     "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": (
@@ -167,7 +176,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.sources": ("Source", "in_folder", "installed_plugins"),
     "tbcore.plugins.stats": ("PluginStats",),
     "tbcore.plugins.types": ("LoadedPlugin", "MountedPlugin"),
-    "tbcore.queries": ("format_name", "in_quotes"),
+    "tbcore.queries": ("format_name", "in_quotes", "split_attributes"),
     "tbcore.queries.attributes": ("RunColumns",),
     "tbcore.queries.evaluation": ("Attribute", "fact_of", "group_text"),
     "tbcore.queries.offers": ("format_attribute",),

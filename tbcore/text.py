@@ -54,10 +54,15 @@ def printable_line(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun: `1 run`, `2 runs`, `2 directories`."""
+    """A count with its noun: `1 run`, `2 directories`, `1,000 runs`."""
     if count != 1:
         noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count} {noun}"
+    return f"{count:,} {noun}"
+
+
+def nonfinite_name(value: float) -> str:
+    """The name of NaN or an infinite number in JSON, as in JavaScript."""
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
 def size(num_bytes: int) -> str:

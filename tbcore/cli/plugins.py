@@ -9,9 +9,9 @@ import click
 
 from tbcore.cli.parsing import (
     Command,
-    converter,
+    json_option,
     logs_discarded,
-    not_negative,
+    max_bytes,
     plugins_dir_option,
     warn,
 )
@@ -21,20 +21,18 @@ if TYPE_CHECKING:
     from tbcore.plugins.types import MountedPlugin
 
 
-_answer_size = converter(lambda text: 500 + not_negative(int(text) - 500), "an int, 500 or more")
-
-
 @click.command(cls=Command, short_help="List the installed plugins and their errors.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @plugins_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--max_bytes", metavar="N", type=_answer_size,
-    help="With --json, print at most N bytes, and what is left out.",
-)  # fmt: skip
+@json_option
 @click.pass_context
 def plugins(
-    context: click.Context, /, *, names: tuple[str, ...], plugins_dirs: tuple[str, ...], **form: Any
+    context: click.Context,
+    /,
+    *,
+    names: tuple[str, ...],
+    plugins_dirs: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """List the installed plugins with their distributions, routes and errors.
 
@@ -45,9 +43,6 @@ def plugins(
     from tbcore.plugins.settings import check_settings
     from tbcore.store.multiplexer import Multiplexer
 
-    as_json, max_bytes = form["as_json"], form["max_bytes"]
-    if max_bytes and not as_json:
-        raise click.UsageError("--max_bytes is for --json", context)
     with logs_discarded():
         multiplexer, config = Multiplexer(), Config(logdir="")
         loaded = load_plugins(folders=plugins_dirs)
@@ -63,7 +58,7 @@ def plugins(
             )
     listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
     if as_json:
-        _print_json(listing, max_bytes)
+        _print_json(listing, max_bytes())
         return 0
     if not any(m.plugin.disabled_by is None for m in mounted):
         from tbcore.server.report import no_plugins_hint
@@ -99,20 +94,20 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
         yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
 
 
-def _print_json(rows: list[Any], max_bytes: int | None) -> None:
-    """Prints JSON: indented, or with `max_bytes` the first rows that fit, and how many do."""
+def _print_json(rows: list[Any], limit: int | None) -> None:
+    """Prints JSON: indented, or with a `limit` the first rows that fit, and how many do."""
     import orjson
 
     from tbcore.http.json import to_json
 
     content, num = to_json(rows), len(rows)
-    if max_bytes is None:
+    if limit is None:
         content = orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
-    while max_bytes is not None and len(content) >= max_bytes:
+    while limit is not None and len(content) >= limit:
         num -= 1
         content = to_json([*rows[:num], {"cut": {"rows": f"{num} of {len(rows)}"}}])
     if num < len(rows):
-        warn(f"cut to --max_bytes {max_bytes}: {num} of {len(rows)} rows")
+        warn(f"cut to --max_bytes {limit}: {num} of {len(rows)} rows")
     click.echo(content)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from tbcore.store.state import TagsByRun
-from tbcore.text import printable
+from tbcore.text import nonfinite_name, printable
 
 _MAX_SIZE_AT_ONCE = 1 << 17
 """Size of what is encoded at once, in numbers. No other thread runs for these 1 to 5 ms."""
@@ -155,7 +155,7 @@ def _strict(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _name_of(value)
+        return float(value) if math.isfinite(value) else nonfinite_name(value)
     if value is None or isinstance(value, int):
         return value
     if isinstance(value, list) or type(value) is tuple:
@@ -184,7 +184,7 @@ def _strict_sequence(values: Sequence[Any]) -> Sequence[Any]:
             return values
         strict: list[Any] = list(values)
         for index in non_finite.tolist():
-            strict[index] = _name_of(strict[index])
+            strict[index] = nonfinite_name(strict[index])
         return strict
     if types <= {int, bool, type(None)}:
         return values
@@ -195,9 +195,3 @@ def _strict_sequence(values: Sequence[Any]) -> Sequence[Any]:
             columns = map(_strict_sequence, zip(*values, strict=True))
             return list(zip(*columns, strict=True))
     return [_strict(value) for value in values]
-
-
-def _name_of(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"

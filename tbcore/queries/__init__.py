@@ -22,3 +22,9 @@ def format_name(name: str) -> str:
 def in_quotes(text: str) -> str:
     """The text in double quotes, so that all of it is literal in a query."""
     return '"' + text.replace('"', '""') + '"'
+
+
+def split_attributes(text: str) -> list[str]:
+    """The comma-separated attributes in a text, with the quotes that queries have."""
+    parts = re.findall(r'(?:"[^"]*"?|[^",])+', text)
+    return [part.strip() for part in parts if part.strip()]

@@ -173,7 +173,7 @@ class WrongTokens:
             return
         [(address, count)] = self._counts.most_common(1)
         num_others = self._counts.total() - count
-        others = f", and {num_others} from other addresses" if num_others else ""
+        others = f", and {num_others:,} from other addresses" if num_others else ""
         logger.warning("wrong token from %s: %s%s", address, plural(count, "request"), others)
         self._counts.clear()
         asyncio.get_running_loop().call_later(self._interval_seconds, self._log)

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import DecodeError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.text import nonfinite_name
 
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as ProtobufValue
@@ -163,7 +164,7 @@ def hparam_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return nonfinite_name(value)
     if value == int(value) and abs(value) < 1e21:
         return str(int(value))
     if 1e-6 <= abs(value) < 1e21:

@@ -372,5 +372,5 @@ def test_wrong_tokens_are_logged_once_per_interval(caplog: pytest.LogCaptureFixt
     assert lines() == [
         "wrong token from a: 1 request",
         "wrong token from b: 3 requests, and 1 from other addresses",
-        "wrong token from many addresses: 4000 requests, and 1000 from other addresses",
+        "wrong token from many addresses: 4,000 requests, and 1,000 from other addresses",
     ]

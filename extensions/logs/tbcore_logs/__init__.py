@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tbcore.engine import Point
+    from tbcore_logs.groups import group_runs
     from tbcore_logs.items import LoggedItem, LoggedItems
-    from tbcore_logs.logs import Logs, open
+    from tbcore_logs.logs import Logs, matching, open
     from tbcore_logs.run import Run, Tag
     from tbcore_logs.series import ScalarSeries
     from tbcore_logs.tables import LogTable, ScalarTable
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LogTable", "LoggedAudio", "LoggedHistogram", "LoggedImage", "LoggedItem", "LoggedItems",
-    "Logs", "Point", "Run", "ScalarSeries", "ScalarTable", "Tag", "open",
+    "Logs", "Point", "Run", "ScalarSeries", "ScalarTable", "Tag", "group_runs",
+    "matching", "open",
 ]  # fmt: skip
 
-_MODULES = ("items", "values", "series", "tables", "run", "logs")
+_MODULES = ("items", "values", "series", "tables", "run", "groups", "logs")
 """The modules that define the names in `__all__`."""
 
 

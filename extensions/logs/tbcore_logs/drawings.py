@@ -22,6 +22,14 @@ MAX_SHOWN = 50
 """Maximum number of rows of a table of runs or tags."""
 
 
+SCHEMES = {
+    "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
+                          "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
+    "dark": ("#9198a1", ("#5386f9", "#f47615", "#2cae83", "#bc4d50",
+                         "#9a58b9", "#33c7ff", "#ff87c7", "#eec25a")),
+}  # fmt: skip
+"""Maps each colour scheme to the colours of the text and the lines in a drawing, as in the page."""
+
 _MAX_NAMES = 8
 """Maximum number of lines whose names are shown next to a drawing. If there are more lines, they
 are translucent and have no names."""

@@ -28,6 +28,7 @@ from tbcore.engine import (
     format_attribute,
     group_text,
     quoted,
+    split_attributes,
 )
 from tbcore.values import (
     GroupCurve,
@@ -38,7 +39,6 @@ from tbcore.values import (
     group_statistics,
 )
 from tbcore_logs.attributes import attribute_of
-from tbcore_logs.commands.arguments import split_attributes
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.tables import Categories, LogTable
 

@@ -159,14 +159,6 @@ class Logs(Mapping[str, Run]):
         return self._reader.sizes
 
     @property
-    def modified(self) -> Mapping[str, float]:
-        """Maps the name of each run to the time of the last write to its files.
-
-        Times are in seconds since the epoch. Reads no files.
-        """
-        return self._reader.modified
-
-    @property
     def notes(self) -> Notes:
         """What users have noted about the runs, for several at once; see `Run.note` and others.
 

@@ -278,14 +278,6 @@ class LazyReader(_Problems):
         runs = self._runs
         return {name: sum(file.size for file in run.files) for name, run in runs.items()}
 
-    @property
-    def modified(self) -> Mapping[str, float]:
-        """Maps run names to the time of the last write to the run's files, as of the last scan.
-
-        Times are in seconds since the epoch.
-        """
-        return {name: run.modified for name, run in self._runs.items()}
-
     def files(self, name: str) -> list[str]:
         """The paths of a run's event files, as of the last scan."""
         return [file.path for file in self._runs[name].files]
@@ -396,10 +388,6 @@ class StoredReader(_Problems):
     @property
     def sizes(self) -> Mapping[str, int]:
         return {n: sum(run.sizes) for n, run in self._index.runs.items()}
-
-    @property
-    def modified(self) -> Mapping[str, float]:
-        return {name: run.modified for name, run in self._index.runs.items()}
 
 
 def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.engine import Command, CommandGroup
-from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.commands.options import LogCommand, form_options, selects_runs
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def share(*, logdir: str | None) -> int:
     """
     from tbcore_notes.printing import share_notes
 
-    return share_notes(logdir or default_logdir(says=True))
+    return share_notes(logdir)
 
 
 @notes.command(cls=Command, short_help="Leave out of your notes what later ones have replaced.")
@@ -112,4 +111,4 @@ def compact(*, logdir: str | None) -> int:
     """
     from tbcore_notes.printing import compact_notes
 
-    return compact_notes(logdir or default_logdir(says=True))
+    return compact_notes(logdir)

@@ -12,13 +12,22 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from tbcore import BadRequestError, Multiplexer, NotFoundError
-from tbcore.engine import RunColumns, close_matches, one_line, parse_attribute, plural, quoted
+from tbcore.engine import (
+    RunColumns,
+    close_matches,
+    listed,
+    one_line,
+    parse_attribute,
+    plural,
+    quoted,
+    split_attributes,
+)
 from tbcore_notes.files import opened_file
 
 NAME = "tbcore.json"
@@ -32,8 +41,6 @@ MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_PROBLEMS = 20
 _LEFT_OUT = "is left out: "
 """Begins the line about a file of which nothing is used."""
-_MAX_NAMES = 3
-"""Maximum number of names in a line."""
 _MAX_VALUE_CHARACTERS = 100
 """Maximum number of characters of a value in a line."""
 _COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -160,7 +167,9 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
             if len(valid) < len(value):
                 bad = [name for name in value if name not in valid]
                 verb = "is" if len(bad) == 1 else "are"
-                problems.append(f"{key!r} must be {wanted[0]}; {_listed(bad)} {verb} left out")
+                problems.append(
+                    f"{key!r} must be {wanted[0]}; {listed([*map(quoted, bad)])} {verb} left out"
+                )
             values[key] = valid
         elif check(value):
             values[key] = value
@@ -182,8 +191,8 @@ def _unknown(
         if unknown:
             what = "tag" if len(unknown) == 1 else "tags"
             close = known.close(unknown[0]) if len(unknown) == 1 else []
-            end = f"; close: {_listed(close)}" if close else ""
-            yield f"{key!r}: no run has the {what} {_listed(unknown)}{end}"
+            end = f"; close: {listed([*map(quoted, close)])}" if close else ""
+            yield f"{key!r}: no run has the {what} {listed([*map(quoted, unknown)])}{end}"
     for key in ("group", "color"):
         if values.get(key, "").startswith("by:"):
             try:
@@ -195,15 +204,9 @@ def _unknown(
 def _group(rule: str, columns: RunColumns) -> None:
     """Raises BadRequestError for a text that is no rule for groups, and NotFoundError for an
     attribute that no run has."""
-    from tbcore_logs.groups import group_runs
+    from tbcore_logs import group_runs
 
     group_runs(rule, [], lambda: columns)
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names for a line, of many the first ones: `'a', 'b', 'c' and 4 more`."""
-    shown = ", ".join(map(quoted, names[:_MAX_NAMES]))
-    return f"{shown} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else shown
 
 
 def _got(value: Any) -> str:
@@ -238,8 +241,6 @@ def _is_tab(value: Any) -> bool:
 
 
 def _is_rule(value: Any) -> bool:
-    from tbcore_logs.commands.arguments import split_attributes
-
     if not _is_text(value, MAX_RULE_CHARACTERS):
         return False
     # Another text, such as a misspelled `seeds`, is a pattern that no two runs match.

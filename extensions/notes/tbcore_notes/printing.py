@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,17 +23,17 @@ from tbcore.engine import (
     warn,
     warnings_printed,
 )
-from tbcore_logs import Logs
-from tbcore_logs.commands.arguments import default_logdir
-from tbcore_logs.logs import matching
+from tbcore_logs import Logs, matching
 from tbcore_logs.printing.access import LogSelection, opened, read, typed_name
 from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
-from tbcore_logs.reading import LazyReader
 from tbcore_notes.compacting import compacted
 from tbcore_notes.deletion import LeftOut, Reason, archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
 from tbcore_notes.store import LabelChange, NotesError, Store
+
+if TYPE_CHECKING:
+    from tbcore_logs.reading import LazyReader
 
 _COLUMNS = (
     PrintedColumn("run", is_name=True),
@@ -61,7 +61,7 @@ _MAX_NAMES = 10
 def list_notes(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each run with notes; returns the exit status."""
     is_selected = selection.runs is not None or selection.where is not None
-    selection = _of_directory(selection)
+    selection = selection._replace(logdir=_of_directory(selection.logdir))
     logs, names = selection.opened() if is_selected else (opened(selection.logdir), [])
     notes = _notes_of(logs)
     notes.reports_all = True
@@ -111,7 +111,7 @@ def set_notes(
 ) -> int:
     """Changes notes; returns the exit status. Raises UsageError for what is not valid."""
     context = click.get_current_context()
-    logs = opened(_of_directory(selection).logdir)
+    logs = opened(_of_directory(selection.logdir))
     notes = _notes_of(logs)
     names = [typed_name(name, logs.sizes) for name in selection.runs or ()]
     gone = [name for name in dict.fromkeys(names) if name not in logs]
@@ -200,12 +200,12 @@ def _notes_of(logs: Logs) -> RunNotes:
 
 def list_files(selection: LogSelection, *, form: Form | None, is_verbose: bool) -> int:
     """Prints the event files of archived runs; returns the exit status."""
-    selection = _of_directory(selection)
+    selection = selection._replace(logdir=_of_directory(selection.logdir))
     if is_uri(logdir := str(selection.logdir)):
         line = "only files on this machine can be named"
         raise click.UsageError(line, click.get_current_context())
     logs, names = selection.opened()
-    notes, reader = _notes_of(logs), cast(LazyReader, logs._reader)
+    notes, reader = _notes_of(logs), cast("LazyReader", logs._reader)
     names = [name for name in names if notes.archived(name).last]
     if notes.problems or notes.left_out:
         # What is missing may be that somebody has brought a run back.
@@ -260,12 +260,12 @@ def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: b
         click.echo(one_line(line), err=True)
 
 
-def compact_notes(logdir: str) -> int:
+def compact_notes(logdir: str | None) -> int:
     """Compacts the notes on one log directory, and prints what that saved; returns the exit status.
 
     Raises NotesError.
     """
-    _check_directory(logdir)
+    logdir = _of_directory(logdir)
     found = [compacted(directory) for directory in Store(logdir).own_directories]
     before = sum(each.num_bytes_before for each in found)
     after = sum(each.num_bytes_after for each in found)
@@ -280,27 +280,21 @@ def compact_notes(logdir: str) -> int:
     return 0
 
 
-def _of_directory(selection: LogSelection) -> LogSelection:
-    """The selection with the log directory that it is about. Raises UsageError if it is none."""
-    logdir = selection.logdir or default_logdir(says=True)
-    _check_directory(logdir)
-    return selection._replace(logdir=logdir)
-
-
-def _check_directory(logdir: str) -> None:
-    """Raises UsageError for what is neither a log directory nor an address."""
+def _of_directory(logdir: str | None) -> str:
+    """LOGDIR or its default. Raises UsageError for what is neither a directory nor an address."""
+    logdir = LogSelection(logdir).path(says=True)
     path = os.path.expanduser(logdir)
     if is_uri(logdir) or os.path.isdir(path):
-        return
+        return logdir
     reason = "does not exist"
     if os.path.lexists(path):
         reason = "is a file; give the log directory, whose runs the notes are about"
     raise click.UsageError(f"{logdir!r} {reason}", click.get_current_context())
 
 
-def share_notes(logdir: str) -> int:
+def share_notes(logdir: str | None) -> int:
     """Shares the notes on one log directory; returns the exit status."""
-    _check_directory(logdir)
+    logdir = _of_directory(logdir)
     notes = RunNotes([LogdirSpec(None, logdir)])
     [shared] = notes.share()
     if shared.path:

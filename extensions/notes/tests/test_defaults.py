@@ -216,7 +216,7 @@ def test_many_mistakes_are_few_lines(logdir: Path) -> None:
     before = time.perf_counter()
     found = read(logdir)
     assert len(found.problems) == 21
-    assert found.problems[-1].endswith(": 1980 more mistakes")
+    assert found.problems[-1].endswith(": 1,980 more mistakes")
     assert time.perf_counter() - before < 5
 
 

@@ -36,9 +36,3 @@ def split_names(text: str) -> list[str]:
     if re.fullmatch(rf"{_FIELD}(?:,{_FIELD})*", text):  # A text with quotes may still be a name.
         names = re.findall(rf"({_FIELD})(?:,|\Z)", text)
     return [name[1:-1].replace('""', '"') if name[0] == '"' else name for name in names if name]
-
-
-def split_attributes(text: str) -> list[str]:
-    """The comma-separated attributes in a text, as queries have them: with their quotes."""
-    parts = re.findall(r'(?:"[^"]*"?|[^",])+', text)
-    return [part.strip() for part in parts if part.strip()]

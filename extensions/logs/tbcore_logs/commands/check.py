@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from tbcore import DataError
-from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
-from tbcore_logs.commands.options import json_option
+from tbcore.engine import Command, guarded, json_option, loaded, logdir_specs, logs_discarded
 
 
 @click.command(cls=Command, short_help=__doc__)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore_logs.commands.options import LogCommand, json_option, selects_runs, tags_option
+from tbcore.engine import json_option
+from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from tbcore.engine import Command
+from tbcore.engine import Command, max_bytes_option, split_attributes, whole_number
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import split_attributes
-
-MAX_BYTES = "tbcore.max_bytes"
-"""Key in `click.Context.meta` of the value of --max_bytes."""
-_MIN_ANSWER_BYTES = 500
-"""Enough for an answer from which all that may be left out is left out."""
 
 
 class LogCommand(Command):
@@ -60,40 +54,6 @@ def _split(
     return [part for text in texts for part in split_attributes(text)] or None
 
 
-def count(text: str) -> int:
-    """The type of options that take a number of things, 0 or more."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise click.BadParameter(f"{text!r} is not valid; expected an int, 0 or more")
-    return number
-
-
-def _answer_size(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < _MIN_ANSWER_BYTES:
-        raise click.BadParameter(
-            f"{text!r} is not valid; expected an int, {_MIN_ANSWER_BYTES} or more"
-        )
-    return int(text)
-
-
-def _max_bytes(context: click.Context, parameter: click.Parameter, limit: int | None) -> None:
-    context.meta[MAX_BYTES] = limit
-
-
-class _MaxBytesOption(click.Option):
-    """--max_bytes, which is an error without --json."""
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        if self.name in opts and not (opts.get("json") or opts.get("as_json")):
-            raise click.UsageError("--max_bytes is for --json", ctx)
-        return super().handle_parse_result(ctx, opts, args)
-
-
 def names_option(
     option: str, text: str, complete: offers.Complete, callback: Any = _with_names
 ) -> Callable[[Any], Any]:
@@ -104,7 +64,7 @@ def names_option(
 
 
 def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:
-    return click.option("-n", "--limit", metavar="N", type=count, default=default, help=text)
+    return click.option("-n", "--limit", metavar="N", type=whole_number, default=default, help=text)
 
 
 def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
@@ -169,13 +129,3 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'
 tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}", offers.tags)
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-max_bytes_option = click.option(
-    "--max_bytes", metavar="N", type=_answer_size, cls=_MaxBytesOption, expose_value=False,
-    callback=_max_bytes, help="With --json, print at most N bytes, and what is left out.",
-)  # fmt: skip
-
-
-def json_option(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options --json and --max_bytes."""
-    return _json_option(max_bytes_option(command))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from tbcore.engine import json_option
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.options import LogCommand, json_option
+from tbcore_logs.commands.options import LogCommand
 
 
 @click.command(cls=LogCommand, short_help=__doc__)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tbcore.engine import json_option, whole_number
 from tbcore_logs.commands.options import (
     LogCommand,
-    count,
-    json_option,
     limit_option,
     selects_runs,
     tags_option,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("-f", "--follow", is_flag=True, help="Also print what is logged from now on.")
 @limit_option(10, "Print the last N steps.  [default: 10]")
 @click.option(
-    "--total", metavar="STEPS", type=count,
+    "--total", metavar="STEPS", type=whole_number,
     help="Print the rate, and the time until this step.",
 )  # fmt: skip
 @tags_option

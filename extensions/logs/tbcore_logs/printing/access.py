@@ -52,18 +52,22 @@ class LogSelection(NamedTuple):
     tags: list[str] | None = None
     """Values with names and patterns; None for all tags."""
 
+    def path(self, *, says: bool = False) -> str:
+        """LOGDIR, or else the `default_logdir`."""
+        return self.logdir or default_logdir(says=says)
+
     def opened(self, *, waits: bool = False) -> tuple[Logs, list[str]]:
         """The logs, and the names of the runs. Raises ClickException if there are none.
 
         With `waits`, waits for event files, as `opened` does.
         """
-        logs = opened(self.logdir or default_logdir(says=True), waits=waits)
+        logs = opened(self.path(says=True), waits=waits)
         names = self.names(logs)
         if not names:
             raise click.ClickException(
                 f"none of {len(logs):,} runs matches{self._meant(logs)}"
                 if len(logs)
-                else f"no event files below {self.logdir or default_logdir()!r}"
+                else f"no event files below {self.path()!r}"
             )
         return logs, names
 

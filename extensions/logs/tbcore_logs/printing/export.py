@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import warn
+from tbcore.engine import max_bytes, warn
 from tbcore_logs import Logs, Run
 from tbcore_logs.forms import AUDIO, IMAGE
 from tbcore_logs.printing.access import (
@@ -29,7 +29,7 @@ from tbcore_logs.printing.access import (
     read_in_batches,
 )
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
-from tbcore_logs.printing.json_output import FirstLines, max_bytes
+from tbcore_logs.printing.json_output import FirstLines
 from tbcore_logs.printing.writers import WRITERS, Writer
 from tbcore_logs.tables import free_name
 from tbcore_logs.values import media_type

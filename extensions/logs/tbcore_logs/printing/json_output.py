@@ -22,8 +22,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import to_json, warn
-from tbcore_logs.commands.options import MAX_BYTES
+from tbcore.engine import max_bytes, to_json, warn
 
 _TEXTS_PER_ANSWER = 8
 """A text gets at most this part of an answer in which not everything fits."""
@@ -49,12 +48,6 @@ def json_line(data: Any) -> str:
 def _with_escapes(text: str) -> str:
     """JSON with all control characters escaped, even those that JSON allows in strings."""
     return re.sub(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text)
-
-
-def max_bytes() -> int | None:
-    """The value of --max_bytes of the command that is running; None without it."""
-    limit: int | None = click.get_current_context().meta.get(MAX_BYTES)
-    return limit
 
 
 def bounded(data: list[Any] | dict[str, Any], limit: int, *, is_spread: bool = False) -> bytes:

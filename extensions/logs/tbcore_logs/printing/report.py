@@ -23,11 +23,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import Attribute, one_line
+from tbcore.engine import Attribute, one_line, plural
 from tbcore.values import GroupCurve
 from tbcore_logs import Logs, Run, ScalarSeries
-from tbcore_logs.commands.arguments import default_logdir
-from tbcore_logs.drawings import chart_svg
+from tbcore_logs.drawings import SCHEMES, chart_svg
 from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
@@ -50,13 +49,6 @@ _WIDTH = 720
 """Width of a drawing in pixels."""
 _MAX_ROWS = 50
 """Maximum number of rows without --limit. Drawings show all runs or groups."""
-_SCHEMES = {
-    "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
-                          "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
-    "dark": ("#9198a1", ("#5386f9", "#f47615", "#2cae83", "#bc4d50",
-                         "#9a58b9", "#33c7ff", "#ff87c7", "#eec25a")),
-}  # fmt: skip
-"""Maps each colour scheme to the colours of the text and the lines in a drawing, as in the page."""
 
 
 class _Row(NamedTuple):
@@ -108,12 +100,12 @@ def report(
     rows, num_rows = rows[:limit], len(rows)
     num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
     what = "run" if groups is None else "group"
-    title = os.path.basename(os.path.abspath(selection.logdir or default_logdir())) or "runs"
+    title = os.path.basename(os.path.abspath(selection.path())) or "runs"
     lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(rows[:num_shown], chosen, what)]
     if num_shown < num_rows:
         lines += ["", f"and {num_rows - num_shown:,} more {what}s"]
     if len(runs) < len(found):
-        lines += ["", f"{_counted(len(found) - len(runs), 'run')} without any of these values"]
+        lines += ["", f"{plural(len(found) - len(runs), 'run')} without any of these values"]
     selection.mention_archived(logs, [run.name for row in rows for run in row.runs])
     if output is None:
         click.echo("\n".join(lines))
@@ -209,11 +201,7 @@ def _about(runs: Sequence[Run]) -> str:
         first = min(times).astimezone(last.tzinfo)
         zone = f"{last:%z}".replace("+0000", "")
         when = f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC{zone}"
-    return f"{_counted(len(runs), 'run')}{when}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{plural(len(runs), 'run')}{when}"
 
 
 def _table(rows: Sequence[_Row], columns: Sequence[Column], what: str) -> list[str]:
@@ -283,7 +271,7 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
     """
     courses = [(row, course) for row in rows if (course := _course(row, tag))]
     name = safe_name(tag)
-    for scheme, (ink, colors) in _SCHEMES.items():
+    for scheme, (ink, colors) in SCHEMES.items():
         lines, bands, dashed = [], [], []
         for index, (row, course) in enumerate(courses):
             color = row.color or colors[index % len(colors)]
@@ -302,7 +290,7 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
-    alternative = escape(one_line(f"{tag} over steps, {_counted(len(courses), what)}"))
+    alternative = escape(one_line(f"{tag} over steps, {plural(len(courses), what)}"))
     return [
         "<picture>",
         f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',

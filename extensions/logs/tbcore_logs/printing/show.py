@@ -14,7 +14,7 @@ from tbcore import DataError, NotFoundError
 from tbcore.engine import is_event_file, is_uri, listed, one_line, plural, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.commands.arguments import default_logdir
-from tbcore_logs.drawings import chart_svg, time_of
+from tbcore_logs.drawings import SCHEMES, chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.noted import RunNotes
@@ -39,7 +39,7 @@ from tbcore_logs.printing.output import (
 
 _SPARKLINE_WIDTH = 16
 _MAX_CHART_HEIGHT = 20
-_COLOR = "#3b70ef"
+_INK, (_COLOR, *_) = SCHEMES["light"]
 """The colour of a line, if the run has none."""
 
 
@@ -211,7 +211,7 @@ def _draw(run: Run, tag: str | None, output: str, notes: RunNotes) -> int:
             figure.savefig(file, format="png")
         return 0
     lines = [(series.step, series.value, color, name)]
-    svg = chart_svg(lines, ink="#57606a", width=720, height=280, label=label)
+    svg = chart_svg(lines, ink=_INK, width=720, height=280, label=label)
     with opened_for_writing(output) as file:
         file.write(svg.encode("utf-8", "backslashreplace"))
     return 0
