@@ -11,6 +11,7 @@ import pytest
 
 import tbcore
 import tbcore_logs
+from tbcore.values.formats import AudioClip
 from tbcore_logs import Logs, Point
 from tbcore_testing import EventFileWriter, summaries, write_run
 
@@ -114,7 +115,7 @@ def test_nothing_is_in_the_gap_between_two_rows_of_a_histogram(tmp_path: Path) -
 
 
 def test_audio_does_not_print_its_bytes() -> None:
-    value = tbcore_logs.LoggedAudio("audio/wav", [tbcore.values.AudioClip(b"x" * 2000, "")])
+    value = tbcore_logs.LoggedAudio("audio/wav", [AudioClip(b"x" * 2000, "")])
     assert repr(value) == "LoggedAudio(content_type='audio/wav', clips=[2,000 bytes])"
 
 
