@@ -146,7 +146,7 @@ def checked_defaults(content: bytes) -> tuple[dict[str, Any], list[str]]:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        is_deep = "limit" in str(error)
+        is_deep = "depth" in str(error)
         reason = "has too many levels" if is_deep else f"is not JSON: {error}"
         raise ValueError(f"it {reason}") from None
     if not isinstance(found, dict):
