@@ -621,13 +621,12 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     noted_by_bob(logdir, "a/s0", archived=True)
     server = serve(logdir)
 
-    def texts(page: Any, part: str) -> Any:
-        page.locator(part).first.wait_for()
-        return page.locator(part).all_inner_texts()
+    def wait_for_texts(page: Any, part: str, *texts: str) -> None:
+        until(lambda: page.locator(part).all_inner_texts() == list(texts))
 
     page = profile.open(server.url, "#scalars&group=seeds")
     counts = ".tb-folder .tb-run-info"
-    assert texts(page, counts) == ["3 (+2 archived)", "1 (+2 archived)", "2"]
+    wait_for_texts(page, counts, "3 (+2 archived)", "1 (+2 archived)", "2")
     page.wait_for_function("() => tb.label('loss').includes('a/*')")
     page.get_by_role("article", name="loss").get_by_role("button", name="More options").click()
     with page.expect_download() as download:
@@ -635,15 +634,14 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     svg = Path(download.value.path()).read_text("utf-8")
     assert "mean of 2 to 3 runs (+0 to 2 archived), band: " in svg
     other = profile.open(server.url, "#hparams&group=seeds")
-    assert texts(other, ".trials .count") == ["×3 (+2 archived)", "×1 (+2 archived)", "×2"]
-    assert "2.0 ± 1.0" in texts(other, ".trials")[0]
+    wait_for_texts(other, ".trials .count", "×3 (+2 archived)", "×1 (+2 archived)", "×2")
+    other.locator(".trials").get_by_text("2.0 ± 1.0").first.wait_for()
     other.goto(f"{server.url}/#compare&group=seeds")
-    heads = ["baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"]
-    assert texts(other, ".compare-table thead small") == heads
+    heads = "baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"
+    wait_for_texts(other, ".compare-table thead small", *heads)
     page.get_by_label("Filter runs").fill("is:archived")
     page.keyboard.press("Enter")
-    page.locator('[title="c/*"]').wait_for()
-    assert texts(page, counts) == ["2 of 5", "2 of 3", "2"]
+    wait_for_texts(page, counts, "2 of 5", "2 of 3", "2")
 
 
 def test_what_others_archived_is_folded_away_with_their_names(
