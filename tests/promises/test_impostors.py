@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,8 +37,13 @@ def start_sshd(
         return lambda: stop(process)
 
     def stop(process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is not None:
+            return
+        # Stopped first, so that no new connection outlives the others.
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
         subprocess.run(["pkill", "-P", str(process.pid)], check=False)  # its connections
-        process.terminate()
+        process.kill()
         process.wait(10)
 
     yield start
