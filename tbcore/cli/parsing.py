@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
 
 _MAX_BYTES = "tbcore.max_bytes"
+"""Key in `click.Context.meta` of the value of --max_bytes, if it is given."""
 _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
@@ -118,7 +119,8 @@ class _MaxBytesOption(click.Option):
         if self.name in opts and not (opts.get("json") or opts.get("as_json")):
             raise click.UsageError("--max_bytes is for --json", ctx)
         value, args = super().handle_parse_result(ctx, opts, args)
-        ctx.meta[_MAX_BYTES] = value if self.name in opts else None
+        if self.name in opts:  # Otherwise the value may be an object of click's own.
+            ctx.meta[_MAX_BYTES] = value
         return value, args
 
 
@@ -141,10 +143,6 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(
         max_bytes_option(command)
     )
-
-
-count = converter(lambda text: not_negative(int(text)), "an int, 0 or more")
-"""The type of an option with a number of things."""
 
 
 def _plugins_dir(folder: str) -> str:

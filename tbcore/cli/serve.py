@@ -18,13 +18,13 @@ from tbcore.cli.parsing import (
     Command,
     as_typed,
     converter,
-    count,
     logdir_specs,
     not_negative,
     plugins_dir_option,
     program,
     underscored,
     warn,
+    whole_number,
 )
 from tbcore.errors import TbcoreError
 from tbcore.extensions import DEV, INDEX, INSTALL
@@ -300,7 +300,7 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     help="Do not load this plugin. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--max_points", metavar="N", default="0", type=count,
+    "--max_points", metavar="N", default="0", type=whole_number,
     help="Maximum points of a scalar tag in memory; 0 for all.",
 )  # fmt: skip
 @click.option(

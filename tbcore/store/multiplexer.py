@@ -163,10 +163,7 @@ class Multiplexer:
 
         Scalar series have no items, and are left out. Raises NotFoundError like `scalars`.
         """
-        view = self._state.run(run)
-        items = items_of(view, view.find(run, tag, claims), samples)
-        self._board.requested_at[run] = time.monotonic()
-        return items
+        return items_of(*self._find_references(run, tag, claims), samples)
 
     def item(self, run: str, tag: str, claims: Claims, ordinal: int) -> Item:
         """The item with this ordinal.

@@ -14,6 +14,7 @@ pytest.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tbcore_testing import graphs, summaries
@@ -45,18 +46,19 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "client": ("TbcoreClient", "make_client", "read_columns"),
+    "in_thread": ("Server",),
+    "media_tests": ("MediaTests",),
+    "page": ("Page",),
+    "route_tests": ("RouteTests", "SeriesResponseTests", "SeriesTests"),
+}
+"""Maps modules to the names that are imported from them on their first use."""
+
+
 def __getattr__(name: str) -> Any:
     """Imports a name on its first use: writing files needs neither httpx, pytest nor the server."""
-    if name in ("TbcoreClient", "make_client", "read_columns"):
-        from tbcore_testing import client
-
-        return getattr(client, name)
-    if name in ("MediaTests", "RouteTests", "SeriesResponseTests", "SeriesTests"):
-        from tbcore_testing import media_tests, route_tests
-
-        return getattr(media_tests if name == "MediaTests" else route_tests, name)
-    if name in ("Page", "Server"):
-        from tbcore_testing import in_thread, page
-
-        return page.Page if name == "Page" else in_thread.Server
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

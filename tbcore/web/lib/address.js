@@ -67,7 +67,7 @@ export function decode(text) {
  *     lr1e-4 < lr5e-4 < lr1e-3           exponents are part of the number
  *
  * A "-" is a dash, not a sign. The order is total: different names never compare as 0.
- * extensions/logs/tbcore_logs/order.py is the same for commands, and tests/names.json has what both must do.
+ * Commands have an order of their own: tests/names.json has what both must do.
  * @param {string} a
  * @param {string} b
  */
