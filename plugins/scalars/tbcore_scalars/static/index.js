@@ -99,8 +99,9 @@ function Dashboard({ host, store, tags }) {
   const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
   useEffect(() => effect(() => cursor.highlight(host.hoveredRun.value, host.runs.value)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
-  const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
-  useEffect(() => cursor.pin(at, true), [cursor, at]);
+  const at = pinnedX(settings);
+  // Not `at`: keys may have moved the pin since this was rendered.
+  useEffect(() => cursor.pin(pinnedX(host.settings.value), true), [cursor, at]);
   useEffect(() => {
     const keep = (/** @type {number | null} */ x, /** @type {boolean} */ settled) => {
       if (settled) host.settings.set("at", x === null ? null : String(x));
@@ -232,6 +233,11 @@ function stateOfCards(host) {
 async function styled(host, module) {
   await host.css("./menus.css").catch(console.warn);
   return module;
+}
+
+/** The pinned x; null if there is none. @param {Readonly<Record<string, string>>} settings */
+function pinnedX({ at }) {
+  return at && Number.isFinite(Number(at)) ? Number(at) : null;
 }
 
 /** The tags whose cards are pinned to the top. @param {Host} host */
