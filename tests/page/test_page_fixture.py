@@ -118,7 +118,7 @@ def test_points_that_are_not_there_yet(tbcore_page: Any, tmp_path: Path, limits:
         page.chart("acc").points  # noqa: B018
     with pytest.raises(AssertionError, match=r"after 1 seconds, .*no card 'acc'"):
         page.until(points)
-    assert num_calls > 5
+    assert num_calls > 1
     limits(page_module, TIMEOUT_SECONDS=30)
     assert page.chart("lr").description.startswith("lr by step")
     write_run(tmp_path, "a", scalars={"acc": [0.75]})

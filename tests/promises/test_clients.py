@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common_fixtures import AT_ONCE_SECONDS
 
 NUM_CLIENTS = 300
-OTHERS_SECONDS = 2.0
 DROPPED_SECONDS = 60.0
 
 HALVES = {
@@ -85,7 +85,7 @@ def half_requests(own_server: Any) -> Iterator[HalfRequests]:
 
 def request_as_others_do(server: Any) -> None:
     for path in ("/", "/data/runs", "/data/plugin/scalars/scalars?run=train&tag=loss"):
-        assert server.response_seconds(path) < OTHERS_SECONDS, path
+        assert server.response_seconds(path) < AT_ONCE_SECONDS, path
 
 
 def test_p11_half_requests_do_not_block_others(

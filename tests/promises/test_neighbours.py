@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common_fixtures import AT_ONCE_SECONDS
 
 MAX_MORE_SECONDS = 0.05
 """How much longer the 99th percentile of other responses may be."""
@@ -18,7 +19,6 @@ MAX_RATIO = 1.2
 """Maximum memory that a response takes, as a multiple of its body."""
 NUM_BYTES = 200_000_000
 """Size of bodies in tests that run always."""
-OTHERS_SECONDS = 2.0
 NUM_IDLE_REQUESTS = 500
 
 WEIGHT = """
@@ -164,7 +164,7 @@ def test_p25_a_client_that_stops_reading_costs_one_body(small: Any) -> None:
     client.socket.sendall(b"GET /data/plugin/weight/new HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert client.socket.recv(12) == b"HTTP/1.1 200"
     for path in OTHERS:
-        assert small.response_seconds(path) < OTHERS_SECONDS
+        assert small.response_seconds(path) < AT_ONCE_SECONDS
     assert memory.most_added() < MAX_RATIO * NUM_BYTES
     client.close()
     small.wait(lambda: memory.added() < (MAX_RATIO - 1) * NUM_BYTES)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common_fixtures import AT_ONCE_SECONDS
 
-OTHERS_SECONDS = 2.0
 NUM_BLOCKED = 64
 """Requests that block, more than a plugin has threads."""
 
@@ -125,7 +125,7 @@ def check_others(server: Any) -> None:
         "/data/plugin/scalars/scalars?run=train&tag=loss", "/static/plugins/scalars/index.js",
         "/data/plugin/images/individualImage?run=media&tag=i&index=0",
     ):  # fmt: skip
-        assert server.response_seconds(path) < OTHERS_SECONDS, path
+        assert server.response_seconds(path) < AT_ONCE_SECONDS, path
 
 
 @pytest.fixture(scope="module")

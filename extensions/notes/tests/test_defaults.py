@@ -213,11 +213,11 @@ def test_only_a_regular_file_is_read(logdir: Path, tmp_path: Path) -> None:
 
 def test_many_mistakes_are_few_lines(logdir: Path) -> None:
     write(logdir, {f"key{n}": n for n in range(2000)})
-    before = time.perf_counter()
+    before = time.thread_time()
     found = read(logdir)
     assert len(found.problems) == 21
     assert found.problems[-1].endswith(": 1,980 more mistakes")
-    assert time.perf_counter() - before < 5
+    assert time.thread_time() - before < 5
 
 
 @pytest.mark.parametrize("key", ["k" * 60_000, "\u202e" * 10_000, "not\nknown"])
