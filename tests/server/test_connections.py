@@ -509,8 +509,11 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(in_process: Make) ->
         return Response(b"\0" * size, media_type="application/octet-stream")
 
     port = in_process([Route("/x", large)], protocol=Patient, stall_timeout_seconds=1.0)
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+    with socket.socket() as connection:
+        # So the server cannot send all of it before the client reads.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
         connection.settimeout(WAIT_SECONDS)
+        connection.connect(("127.0.0.1", port))
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         head, _, body = connection.recv(20_000).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
