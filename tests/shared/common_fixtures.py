@@ -55,7 +55,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
 WAIT_SECONDS = 60.0
 """Seconds for which a test waits for something before it fails."""
 AT_ONCE_SECONDS = 10.0
-"""Wall time that nothing takes if it waits for nothing, on a machine that does much else meanwhile.
+"""Wall time that nothing takes if it waits for nothing, also on a busy machine.
 
 What it must not wait for has to last longer: only then does the test fail for that reason alone.
 """
