@@ -22,8 +22,10 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.steps import (
     PerRow,
     Steps,
@@ -32,7 +34,7 @@ from tbcore.eventfiles.steps import (
     step_array,
     steps_of_columns,
 )
-from tbcore.kinds import GRAPH_FIELDS
+from tbcore.kinds import GRAPH_FIELDS, OWN_METADATA
 
 HEALTH_PILL = "__health_pill__/"
 """Prefix of the tags under which a debugger logs tensors. Values with such a tag are not read."""
@@ -79,6 +81,22 @@ class Columns:
             indices[entry.tag] = (*indices.get(entry.tag, ()), index)
         return indices
 
+    @cached_property
+    def own_metadata(self) -> Mapping[str, bytes]:
+        """The metadata that is a run's own, by tag."""
+        return {
+            entry.tag: entry.metadata
+            for entry in self.entries
+            if entry.metadata and entry.tag.startswith(OWN_METADATA)
+        }
+
+    def without_own_metadata(self) -> Columns:
+        """The columns of all runs that differ from this one in nothing else."""
+        if not self.own_metadata:
+            return self
+        entries = (e._replace(metadata=shared_metadata(e.tag, e.metadata)) for e in self.entries)
+        return Columns.of(tuple(entries), self.order)
+
     def selected(self, kept: Sequence[int]) -> Columns:
         """Only the columns with these indices, which ascend."""
         if len(kept) == len(self.entries):
@@ -86,6 +104,25 @@ class Columns:
         numbers = {index: number for number, index in enumerate(kept)}
         order = tuple(numbers[index] for index in self.order if index in numbers)
         return Columns.of(tuple(self.entries[index] for index in kept), order)
+
+
+def shared_metadata(tag: str, metadata: bytes | None) -> bytes | None:
+    """The metadata of a tag in columns and schemas: only the plugin name if the rest is a run's
+    own."""
+    if not metadata or not tag.startswith(OWN_METADATA):
+        return metadata
+    found = SummaryMetadata()
+    found.plugin_data.plugin_name = plugin_name(metadata)
+    return found.SerializeToString()
+
+
+@lru_cache(maxsize=1 << 8)
+def plugin_name(metadata: bytes) -> str:
+    """The plugin name in a serialized SummaryMetadata; "" if there is none."""
+    try:
+        return SummaryMetadata.FromString(metadata).plugin_data.plugin_name
+    except ProtobufDecodeError:
+        return ""
 
 
 class References(NamedTuple):

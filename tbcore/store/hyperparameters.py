@@ -17,9 +17,9 @@ from typing import NamedTuple
 from tbcore.errors import DataError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.store.state import State
-from tbcore.store.view import Schema
+from tbcore.store.view import LoggedHParams
 from tbcore.text import quoted
-from tbcore.values import SESSION_START_TAG, hparam_text, paths_above, session_start
+from tbcore.values import hparam_text, paths_above, session_start
 
 
 class RunHParams(NamedTuple):
@@ -44,9 +44,9 @@ class InheritedHParams(NamedTuple):
 
     listings_generation: int = 0
     """The generation in which tags last changed; hyperparameters change only with them."""
-    own: Mapping[str, tuple[Schema, RunHParams]] = {}
-    """The hyperparameters that a run itself logged, and the schema they were read from. Runs that
-    logged none are left out."""
+    own: Mapping[str, tuple[LoggedHParams, RunHParams]] = {}
+    """The hyperparameters that a run itself logged, and what they were read from. Runs that logged
+    none are left out."""
     by_run: Mapping[str, RunHParams] = {}
     """The hyperparameters of each run, its own or inherited. Runs without any are left out."""
     generations: Mapping[str, int] = {}
@@ -56,23 +56,21 @@ class InheritedHParams(NamedTuple):
     """A line for each run whose own hyperparameters cannot be decoded."""
 
     def updated(self, state: State) -> InheritedHParams:
-        """The hyperparameters at a later commit; those of unchanged schemas are not read again."""
+        """The hyperparameters at a later commit. Those that are as before are not decoded again."""
         # 1. Read the hyperparameters that each run itself logged.
         # 2. For each path above these runs, find the only one below it; None if there are several.
         # 3. For each run, select its own, those of a run above, or those of the only run below.
         # 4. For each run, note whether they have changed.
         if state.listings.generation == self.listings_generation:
             return self
-        own: dict[str, tuple[Schema, RunHParams]] = {}  # 1
+        own: dict[str, tuple[LoggedHParams, RunHParams]] = {}  # 1
         for name, view in state.runs.items():
-            metadata = view.schema.tags.get(SESSION_START_TAG, (None, None))[1]
-            if metadata is None:
+            if not (logged := view.logged_hparams):
                 continue
             before = self.own.get(name)
-            is_same = before is not None and before[0] is view.schema
-            found = before[1] if before and is_same else _read(name, metadata)
+            found = before[1] if before and before[0] == logged else _read(name, logged)
             if found.values or found.error:
-                own[name] = view.schema, found
+                own[name] = logged, found
         only_below: dict[str, str | None] = {}  # 2
         for name in own:
             for path in paths_above(name):
@@ -96,10 +94,12 @@ class InheritedHParams(NamedTuple):
         return InheritedHParams(state.listings.generation, own, by_run, generations, problems)
 
 
-def _read(run: str, metadata: bytes) -> RunHParams:
-    """The hyperparameters in the metadata of a run."""
+def _read(run: str, logged: LoggedHParams) -> RunHParams:
+    """The hyperparameters that a run logged."""
+    if not isinstance(logged, bytes):
+        return RunHParams(run, logged or {})
     try:
-        hparams = session_start(SummaryMetadata.FromString(metadata)).hparams
+        hparams = session_start(SummaryMetadata.FromString(logged)).hparams
     except DataError as error:
         return RunHParams(run, {}, str(error))
     values = {  # Interned, since all runs of a sweep have the same names.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class RunData:
         self._num_rows_to_thin = _MIN_ROWS_TO_THIN
         """Number of rows at which the run is limited to `max_points` again."""
         self._schema = EMPTY_SCHEMA
+        self._own_metadata: Mapping[str, bytes] = {}
         self._next_ordinals: dict[str, int] = {}
         """The next ordinal of each tag whose columns list their ordinals."""
         self._restarts = RestartRule(purge_at_start=purge_at_start)
@@ -83,6 +84,7 @@ class RunData:
         self._restarts.resume_at(restarts)
         self._next_ordinals, self._last_event_times = dict(ordinals), dict(times)
         self._schema, self._tables, self._files = view.schema, list(view.tables), list(view.files)
+        self._own_metadata = view.own_metadata
         self._num_merged, self._is_live = len(self._tables), True
         self.first_event_time, self._view = view.first_event_time, view
 
@@ -127,6 +129,9 @@ class RunData:
             self._drop(lambda column: orphaned.limits.get(column.tag), lowest)
         if not table.num_rows:
             return
+        if own := table.columns.own_metadata:
+            table.columns = table.columns.without_own_metadata()
+            self._own_metadata = {**own, **self._own_metadata}
         self._schema = self._schema.extended(table.columns)
         if table.references is not None:
             num_references = table.num_rows - len(table.value)
@@ -168,6 +173,7 @@ class RunData:
             max(self._last_event_times.values(), default=None),
             tuple(self._tables),
             tuple(self._files),
+            self._own_metadata,
         )
         if view != self._view:
             self._view = view

@@ -201,7 +201,9 @@ class State:
             is_new = {n for n in runs if side_files.get(n) != self.side_files.get(n)}
             generations.update(dict.fromkeys(is_new, generation))
         has_new_tags = removed or any(
-            name not in self.runs or self.runs[name].schema is not view.schema
+            name not in self.runs
+            or self.runs[name].schema is not view.schema
+            or self.runs[name].logged_hparams != view.logged_hparams
             for name, view in changed.items()
         )
         listings = self.listings

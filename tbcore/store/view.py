@@ -7,19 +7,18 @@ tag are made on request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.storage import EventFile
-from tbcore.eventfiles.table import Columns, Table
-from tbcore.kinds import Claim, Claims, Kind, matches
+from tbcore.eventfiles.table import Columns, Table, plugin_name
+from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, matches
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     LastPoints,
@@ -32,6 +31,9 @@ from tbcore.store.series import (
 from tbcore.text import close_matches, quoted
 
 ClaimsKey = tuple[Claim, ...]
+LoggedHParams = bytes | Mapping[str, float | str | bool] | None
+"""The serialized SummaryMetadata in which hyperparameters were logged, or those decoded from it as
+in `RunHParams.values`; None or empty if there are none."""
 
 MAX_CACHED_RESULTS = 64
 """Maximum number of results of one method that are cached. Each plugin requests about one."""
@@ -61,7 +63,7 @@ class TagInfo(NamedTuple):
     kinds: tuple[Kind, ...]
     """The kinds of its series, in order of first appearance."""
     metadata: bytes | None
-    """Its first SummaryMetadata, serialized; None if there is none."""
+    """Its first SummaryMetadata, serialized, without what is a run's own; None if there is none."""
 
 
 class Schema:
@@ -100,11 +102,11 @@ class Schema:
         for index in columns.order:
             tag, field_, is_scalar, metadata = columns.entries[index]
             kinds, known = new.get(tag) or self.tags.get(tag) or _NO_TAG
-            plugin_name = kinds[0].plugin_name if kinds else ""
+            plugin = kinds[0].plugin_name if kinds else ""
             if known is None and metadata is not None:
-                plugin_name = _plugin_name(metadata)
-                kinds = tuple(_kind(kind.field, plugin_name, kind.is_scalar) for kind in kinds)
-            kind = _kind(field_, plugin_name, is_scalar)
+                plugin = plugin_name(metadata)
+                kinds = tuple(_kind(kind.field, plugin, kind.is_scalar) for kind in kinds)
+            kind = _kind(field_, plugin, is_scalar)
             if kind not in kinds:
                 kinds = (*kinds, kind)
             info = TagInfo(kinds, metadata if known is None else known)
@@ -153,6 +155,17 @@ class RunView:
     def files(self) -> tuple[FileRef, ...]:
         """The run's files. A reference has the index of its file in this tuple."""
         return ()
+
+    @property
+    def own_metadata(self) -> Mapping[str, bytes]:
+        """Maps tags to their first SummaryMetadata, serialized, if it is this run's own; see
+        `OWN_METADATA`."""
+        return {}
+
+    @property
+    def logged_hparams(self) -> LoggedHParams:
+        """The hyperparameters that the run itself logged; equal as long as they are."""
+        return self.own_metadata.get(SESSION_START_TAG)
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
@@ -208,7 +221,12 @@ class RunView:
     def metadata(self, run: str, tag: str) -> SummaryMetadata:
         """See `Multiplexer.metadata`."""
         self.find(run, tag, None)
-        return SummaryMetadata.FromString(self.schema.tags[tag].metadata or b"")
+        return SummaryMetadata.FromString(self.metadata_of(tag) or b"")
+
+    def metadata_of(self, tag: str) -> bytes | None:
+        """The first SummaryMetadata of a tag, serialized; None if there is none, or no such tag."""
+        own, info = self.own_metadata.get(tag), self.schema.tags.get(tag)
+        return own or (info and info.metadata)
 
     def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
         """The number of rows of a tag that have one of these kinds, and their first and last step.
@@ -239,8 +257,8 @@ class RunView:
         last: dict[str, tuple[int, int, int]] = {}  # 1
         for number, table in enumerate(self.tables):
             columns = table.columns.entries[: table.columns.num_scalar]
-            for index, (tag, field, is_scalar, _) in enumerate(columns):
-                if (tag, field, is_scalar) in wanted:
+            for index, (tag, field_, is_scalar, _) in enumerate(columns):
+                if (tag, field_, is_scalar) in wanted:
                     rank = int(table.ordinals[index][-1]) if tag in mixed else number
                     if tag not in last or last[tag][0] < rank:
                         last[tag] = rank, number, index
@@ -279,6 +297,7 @@ class LoadedView(RunView):
 
     tables: tuple[Table, ...] = ()
     files: tuple[FileRef, ...] = ()
+    own_metadata: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class StoredRun(RunView):
@@ -336,12 +355,3 @@ def _status(file: EventFile) -> tuple[str, int, int, str]:
 
 _kind = lru_cache(maxsize=1 << 12)(Kind)
 """Returns the same object for equal arguments: there may be a million tags."""
-
-
-@lru_cache(maxsize=1 << 8)
-def _plugin_name(metadata: bytes) -> str:
-    """The plugin name in a serialized SummaryMetadata; "" if there is none."""
-    try:
-        return SummaryMetadata.FromString(metadata).plugin_data.plugin_name
-    except ProtobufDecodeError:
-        return ""

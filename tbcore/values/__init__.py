@@ -9,6 +9,7 @@ Often only the first value of a tag has metadata. So functions that need the met
 argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as metadata only.
 """
 
+from tbcore.kinds import SESSION_START_TAG
 from tbcore.values.differences import changed_lines
 from tbcore.values.drawing import drawn_rows, outline_rows
 from tbcore.values.formats import (
@@ -32,7 +33,6 @@ from tbcore.values.formats import (
 from tbcore.values.hyperparameters import (
     EXPERIMENT_TAG,
     SESSION_END_TAG,
-    SESSION_START_TAG,
     ExperimentValue,
     SessionEndValue,
     experiment,

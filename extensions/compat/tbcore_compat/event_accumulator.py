@@ -302,8 +302,8 @@ class EventAccumulator:
     def _show(self, snapshot: RunSnapshot) -> None:
         self._view = snapshot.view
         self._multiplexer = multiplexer_of({self.path: snapshot})
-        tags = snapshot.view.schema.tags.items()
-        self._metadata = {tag: info.metadata for tag, info in tags if info.metadata is not None}
+        found = {tag: snapshot.view.metadata_of(tag) for tag in snapshot.view.schema.tags}
+        self._metadata = {tag: each for tag, each in found.items() if each is not None}
 
     def _tags(self, form: str) -> list[str]:
         return list(self._view.schema.tags_matching((CLAIMS[form],)))

@@ -266,13 +266,13 @@ def _key_errors() -> Iterator[None]:
 
 def _described(tag: str, view: RunView) -> Tag:
     """A tag with the facts about its scalars, or if it has none, about its first form."""
-    kinds, metadata = view.schema.tags[tag]
+    kinds = view.schema.tags[tag].kinds
     forms = [form_of(kind) for kind in kinds]
     shown = SCALAR if SCALAR in forms else forms[0]
     extent = view.extent(
         tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
     )
-    return Tag(tag, shown, *extent, *_names(metadata))
+    return Tag(tag, shown, *extent, *_names(view.metadata_of(tag)))
 
 
 @lru_cache(maxsize=1024)
