@@ -2,9 +2,10 @@
 
     python benchmarks/indexes.py [LOGS] [--runs 50000] [--rounds 3]
 
-LOGS has the logdir `S3` of `workloads.py` with so many runs, of 10 tags and 50 points each; it is
-written if it is missing. Each step runs in a process of its own, and the steps take turns, so that
-other load on the machine affects all of them. Printed are medians: seconds, and peaks of memory.
+LOGS has the logdir `S3h` of `workloads.py` with so many runs, of 10 tags and 50 points each, and
+with hyperparameters of their own; it is written if it is missing. Each step runs in a process of
+its own, and the steps take turns, so that other load on the machine affects all of them. Printed
+are medians: seconds, and peaks of memory.
 """
 
 from __future__ import annotations
@@ -110,9 +111,9 @@ def main() -> None:
     found: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         logs = arguments.logs or Path(temporary)
-        logdir = logs / "S3"
+        logdir = logs / "S3h"
         if not logdir.exists():
-            generate(logs, "S3", arguments.runs / 2000)
+            generate(logs, "S3h", arguments.runs / 2000)
         for number in range(arguments.rounds):
             index = Path(temporary) / f"index{number}"
             by_step = {

@@ -9,6 +9,7 @@ S2r   S2, irregular: each tag at its own interval, some steps left out
 S2v   S2 with one event per step that has all 20 values, as TensorFlow 1 merges summaries
 S3    2,000 runs x 10 tags x 50 steps
 S3e   S3 with each run stopped after 5 to 100 steps
+S3h   S3 with hyperparameters, of which the seed differs in each run
 H     4 runs: 5 scalars x 30,000 steps, 12 histograms every 50 steps, a text every 100
 Hs    1,000 runs x 50 steps: 4 scalars, a histogram every 10 steps, a text every 20
 M     10 runs: 10 scalars x 1,000 steps, 200 histograms x 100, 200 images of 50 kB, 20 clips
@@ -35,7 +36,7 @@ from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore_testing import EventFileWriter, record_bytes, summaries
 from tbcore_testing.graphs import Node, graph_def
 
-NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "H", "Hs", "M", "G", "P"]
+NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "S3h", "H", "Hs", "M", "G", "P"]
 START = 1_700_000_000.0
 TAGS = [
     "loss",
@@ -146,6 +147,20 @@ def _put(block: np.ndarray, at: int, column: np.ndarray) -> None:
     )
 
 
+def write_hparams(run: Path, number: int) -> None:
+    """Appends the hyperparameters of a run of a sweep to its file."""
+    (path,) = run.iterdir()
+    hparams = {
+        "lr": [0.1, 0.01, 0.001][number % 3],
+        "model": f"vit{number // 3 % 2}",
+        "seed": number,
+    }
+    value = summaries.session_start(hparams, start=START)
+    event = Event(wall_time=START, summary=Summary(value=[value]))
+    with path.open("ab") as file:
+        file.write(record_bytes(event.SerializeToString()))
+
+
 def write_run(
     path: Path,
     tags: list[str],
@@ -232,12 +247,15 @@ def generate(root: Path, name: str, scale: float) -> None:
         return
     if name == "S1":
         write_run(folder / "run", ["train/loss"], int(5_000_000 * scale), 0, tensor=False)
-    elif name in ("S3", "S3e"):
+    elif name in ("S3", "S3e", "S3h"):
         count = int(2000 * scale)
         steps = np.random.default_rng(0).integers(5, 100, count, endpoint=True)
         for i in range(count):
-            num_steps = 50 if name == "S3" else int(steps[i])
-            write_run(folder / f"sweep/trial_{i:05d}", TAGS[:10], num_steps, i, tensor=False)
+            num_steps = int(steps[i]) if name == "S3e" else 50
+            run = folder / f"sweep/trial_{i:05d}"
+            write_run(run, TAGS[:10], num_steps, i, tensor=False)
+            if name == "S3h":
+                write_hparams(run, i)
     elif name == "H":
         for i in range(4):
             write_interrupted(folder / f"run_{i}", 5, int(30_000 * scale), 12, 50, i)

@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
     from tbcore.eventfiles.read_ahead import SmallFileReader
     from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
-    from tbcore.eventfiles.table import Columns, Table
+    from tbcore.eventfiles.table import Columns, Table, shared_metadata
     from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_last_event_times
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
     from tbcore.extensions import guarded, loaded
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
-    from tbcore.kinds import matches
+    from tbcore.kinds import has_own_metadata, matches
     from tbcore.plugins.config import Config, user_directory
     from tbcore.plugins.loading import (
         close_all,
@@ -77,12 +77,13 @@ if TYPE_CHECKING:
     from tbcore.server.routing import Row
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.board import Board
+    from tbcore.store.hyperparameters import read_hparams
     from tbcore.store.items import items_of
     from tbcore.store.loader import Loader
     from tbcore.store.notes import Notes, open_notes
     from tbcore.store.run import RunData
     from tbcore.store.run_reader import RunReader, preload_small_files
-    from tbcore.store.series import Point, Series
+    from tbcore.store.series import Point, Series, extreme_rows
     from tbcore.store.state import is_live
     from tbcore.store.stored_runs import RunIndex
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
@@ -108,14 +109,16 @@ __all__ = [
     "Source", "Storage", "StoredRun", "Summary", "SummaryMetadata", "Table", "TagInfo",
     "TensorProto", "TrackedRun", "UnknownStorageError", "absolute", "checked_address",
     "checked_specs", "close_all", "close_matches", "create_app", "describe", "did_you_mean",
-    "encode_varint", "fact_of", "fields", "find_remote_event_times", "find_sources", "find_unshown",
-    "format_attribute", "format_name", "group_text", "guarded", "in_folder", "in_quotes",
+    "encode_varint", "extreme_rows", "fact_of", "fields", "find_remote_event_times", "find_sources",
+    "find_unshown", "format_attribute", "format_name", "group_text", "guarded", "has_own_metadata",
+    "in_folder", "in_quotes",
     "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "json_option", "listed",
     "listen", "load_plugins", "load_sources", "loaded", "local_directory", "logdir_specs",
     "logdirs_here", "logs_discarded", "loopback", "matches", "max_bytes", "max_bytes_option",
     "mount_all", "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute",
     "plugins_of", "plural", "preload_small_files", "printable_line", "quoted",
-    "read_last_event_times", "replace_query", "size", "sort_key", "split_attributes", "storage_of",
+    "read_hparams", "read_last_event_times", "replace_query", "shared_metadata", "size", "sort_key",
+    "split_attributes", "storage_of",
     "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
     "whole_number", "without_passwords",
 ]  # fmt: skip
@@ -156,14 +159,14 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
     "tbcore.eventfiles.read_ahead": ("SmallFileReader",),
     "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
-    "tbcore.eventfiles.table": ("Columns", "Table"),
+    "tbcore.eventfiles.table": ("Columns", "Table", "shared_metadata"),
     "tbcore.eventfiles.tail": ("FileReader", "FileReplacedError", "read_last_event_times"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
     "tbcore.extensions": ("guarded", "loaded"),
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
-    "tbcore.kinds": ("matches",),
+    "tbcore.kinds": ("has_own_metadata", "matches"),
     "tbcore.plugins.config": ("Config", "user_directory"),
     "tbcore.plugins.loading": (
         "close_all",
@@ -187,12 +190,13 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.routing": ("Row",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.board": ("Board",),
+    "tbcore.store.hyperparameters": ("read_hparams",),
     "tbcore.store.items": ("items_of",),
     "tbcore.store.loader": ("Loader",),
     "tbcore.store.notes": ("Notes", "open_notes"),
     "tbcore.store.run": ("RunData",),
     "tbcore.store.run_reader": ("RunReader", "preload_small_files"),
-    "tbcore.store.series": ("Point", "Series"),
+    "tbcore.store.series": ("Point", "Series", "extreme_rows"),
     "tbcore.store.state": ("is_live",),
     "tbcore.store.stored_runs": ("RunIndex",),
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),

@@ -6,14 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-OWN_METADATA = "_hparams_/"
-"""Prefix of the tags whose metadata is a run's own, such as its hyperparameters. It is kept apart
-from the columns and the schema, which the runs of a sweep then share."""
-SESSION_START_TAG = f"{OWN_METADATA}session_start_info"
+HPARAMS_PREFIX = "_hparams_/"
+SESSION_START_TAG = f"{HPARAMS_PREFIX}session_start_info"
 """The tag under which a run logs its hyperparameters."""
 GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
 """Fields of an event that hold a graph or run metadata. Each of them becomes a row of references,
 although the event has no summary."""
+
+
+def has_own_metadata(tag: str) -> bool:
+    """Whether the metadata of a tag is a run's own, such as its hyperparameters.
+
+    It is kept apart from the columns and the schema, which the runs of a sweep then share.
+    """
+    return tag.startswith(HPARAMS_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

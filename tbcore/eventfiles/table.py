@@ -34,7 +34,7 @@ from tbcore.eventfiles.steps import (
     step_array,
     steps_of_columns,
 )
-from tbcore.kinds import GRAPH_FIELDS, OWN_METADATA
+from tbcore.kinds import GRAPH_FIELDS, has_own_metadata
 
 HEALTH_PILL = "__health_pill__/"
 """Prefix of the tags under which a debugger logs tensors. Values with such a tag are not read."""
@@ -87,7 +87,7 @@ class Columns:
         return {
             entry.tag: entry.metadata
             for entry in self.entries
-            if entry.metadata and entry.tag.startswith(OWN_METADATA)
+            if entry.metadata and has_own_metadata(entry.tag)
         }
 
     def without_own_metadata(self) -> Columns:
@@ -109,7 +109,7 @@ class Columns:
 def shared_metadata(tag: str, metadata: bytes | None) -> bytes | None:
     """The metadata of a tag in columns and schemas: only the plugin name if the rest is a run's
     own."""
-    if not metadata or not tag.startswith(OWN_METADATA):
+    if not metadata or not has_own_metadata(tag):
         return metadata
     found = SummaryMetadata()
     found.plugin_data.plugin_name = plugin_name(metadata)

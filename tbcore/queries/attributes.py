@@ -41,7 +41,7 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
-from tbcore.store.view import RunView, Schema
+from tbcore.store.view import RunView, Schema, StoredRun
 from tbcore.text import close_names, listed, quoted
 
 MAX_NAMES = 1000
@@ -351,11 +351,16 @@ def _selected(
     whole: dict[int, Part] = {}
     """The series that are in a single table, by their position in `points`."""
     for (view, tag), limit in zip(tags, limits, strict=True):
-        is_none = tag is None or (stat == "nan" and tag not in view.nonfinite_tags)
-        all_series = [] if is_none else [s for s in view.series(tag or "") if s.kind.is_scalar]
-        if stat != "nan" and len(all_series) == 1 and len(all_series[0].parts) == 1:
-            whole[len(points)] = all_series[0].parts[0]
-        points.append(_point_of(all_series, stat, limit) if len(points) not in whole else None)
+        if tag is None or (stat == "nan" and tag not in view.nonfinite_tags):
+            points.append(None)
+        elif stat == "nan" or (stat != "at" and isinstance(view, StoredRun)):
+            point = view.point(tag, stat)
+            points.append(point and (point[0], point[0] if stat == "nan" else point[1]))
+        else:
+            all_series = [each for each in view.series(tag) if each.kind.is_scalar]
+            if len(all_series) == 1 and len(all_series[0].parts) == 1:
+                whole[len(points)] = all_series[0].parts[0]
+            points.append(_point_of(all_series, stat, limit) if len(points) not in whole else None)
     if stat == "at":
         rows = [last_row_until(t.step[i], limits[n] or 0) for n, (t, i) in whole.items()]
     else:
@@ -372,4 +377,4 @@ def _point_of(all_series: Sequence[Series], stat: str, step: int | None) -> Poin
         return None
     merged = ScalarSeries(*merged_columns(all_series, 0, ("step", "wall_time", "value")))
     point = merged.at(step) if step is not None else getattr(merged, stat)
-    return point and (point.step, point.step if stat == "nan" else point.value)
+    return point and (point.step, point.value)

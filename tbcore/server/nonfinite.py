@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tbcore.errors import NotFoundError
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.state import RunDetails
 
@@ -50,8 +49,5 @@ class NonfiniteSummaries:
 
     def _first(self, run: str, tag: str) -> list[Any]:
         """Step and value of the first nonfinite value, as written; None if it was deleted."""
-        try:
-            first = self._multiplexer.scalars(run, tag).nan
-        except NotFoundError:
-            first = None
-        return [first and first.step, first and first.value]
+        view = self._multiplexer._state.runs.get(run)
+        return list((view and view.point(tag, "nan")) or (None, None))

@@ -68,7 +68,7 @@ class InheritedHParams(NamedTuple):
             if not (logged := view.logged_hparams):
                 continue
             before = self.own.get(name)
-            found = before[1] if before and before[0] == logged else _read(name, logged)
+            found = before[1] if before and before[0] == logged else read_hparams(name, logged)
             if found.values or found.error:
                 own[name] = logged, found
         only_below: dict[str, str | None] = {}  # 2
@@ -94,8 +94,8 @@ class InheritedHParams(NamedTuple):
         return InheritedHParams(state.listings.generation, own, by_run, generations, problems)
 
 
-def _read(run: str, logged: LoggedHParams) -> RunHParams:
-    """The hyperparameters that a run logged."""
+def read_hparams(run: str, logged: LoggedHParams) -> RunHParams:
+    """The hyperparameters that a run logged, as `RunView.logged_hparams` has them."""
     if not isinstance(logged, bytes):
         return RunHParams(run, logged or {})
     try:

@@ -18,7 +18,7 @@ from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.table import Columns, Table, plugin_name
-from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, matches
+from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, has_own_metadata, matches
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     LastPoints,
@@ -158,8 +158,7 @@ class RunView:
 
     @property
     def own_metadata(self) -> Mapping[str, bytes]:
-        """Maps tags to their first SummaryMetadata, serialized, if it is this run's own; see
-        `OWN_METADATA`."""
+        """Maps tags to their first SummaryMetadata, serialized, where `has_own_metadata`."""
         return {}
 
     @property
@@ -225,8 +224,8 @@ class RunView:
 
     def metadata_of(self, tag: str) -> bytes | None:
         """The first SummaryMetadata of a tag, serialized; None if there is none, or no such tag."""
-        own, info = self.own_metadata.get(tag), self.schema.tags.get(tag)
-        return own or (info and info.metadata)
+        own = self.own_metadata.get(tag) if has_own_metadata(tag) else None
+        return own or self.schema.tags.get(tag, _NO_TAG).metadata
 
     def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
         """The number of rows of a tag that have one of these kinds, and their first and last step.
@@ -284,6 +283,15 @@ class RunView:
                     index = max(found, key=lambda i: int(table.ordinals[i][-1]))
                 return int(table.step[index][-1]), float(table.value[table.bounds[index + 1] - 1])
         return None
+
+    def point(self, tag: str, stat: str) -> tuple[int, float] | None:
+        """Step and value of the first scalar of a tag, of any kind, with the lowest (`min`) or the
+        highest (`max`) finite value, or the first that is not finite (`nan`); None without one."""
+        try:
+            found = getattr(self.scalars("", tag), stat)
+        except NotFoundError:
+            return None
+        return found and (found.step, found.value)
 
     def highest_step(self) -> int | None:
         """The highest step of all rows that are not graphs; None if there are none."""

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import DecodeError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import OWN_METADATA
+from tbcore.kinds import HPARAMS_PREFIX
 from tbcore.text import nonfinite_name
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tbcore.eventfiles.proto.hparams_pb2 import HParamInfo
 
-SESSION_END_TAG = f"{OWN_METADATA}session_end_info"
-EXPERIMENT_TAG = f"{OWN_METADATA}experiment"
+SESSION_END_TAG = f"{HPARAMS_PREFIX}session_end_info"
+EXPERIMENT_TAG = f"{HPARAMS_PREFIX}experiment"
 ROOT = "."
 """The name of the run in the log directory itself, which is above all others."""
 

@@ -69,6 +69,7 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
     details = {each.name: each for each in state_of(found).details.values()}
     for each in state_of(expected).details.values():
         assert repr(details[each.name]) == repr(each)
+    assert repr(found.hyperparameters()) == repr(expected.hyperparameters())
     for run in names:
         check_same_run(expected, found, run)
 
@@ -78,12 +79,15 @@ def check_same_run(expected: Multiplexer, found: Multiplexer, run: str) -> None:
     view, other = state_of(expected).run(run), state_of(found).run(run)
     assert dict(other.schema.tags) == dict(view.schema.tags)
     assert list(other.schema.tags) == list(view.schema.tags)
+    assert other.own_metadata == view.own_metadata
     assert other.highest_step() == view.highest_step()
     assert sorted(f.path for f in other.files) == sorted(f.path for f in view.files)
     assert repr(found.first_event_time(run)) == repr(expected.first_event_time(run))
     _same(expected.last_points(run, ALL), found.last_points(run, ALL))
     for tag in view.schema.tags:
         assert repr(other.last_point(tag)) == repr(view.last_point(tag))
+        for stat in ("min", "max", "nan"):
+            assert repr(other.point(tag, stat)) == repr(view.point(tag, stat))
         for series, same in zip(view.series(tag), other.series(tag), strict=True):
             values = ("value",) if series.kind.is_scalar else _REFERENCES
             assert same.kind == series.kind

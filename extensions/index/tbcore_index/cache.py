@@ -40,17 +40,13 @@ class SeriesRow(NamedTuple):
     min: float
     max: float
     num_nonfinite: int
+    min_step: int | None = None
+    """The step of the first row with the value `min`. None in format 1, like `max_step`."""
+    max_step: int | None = None
 
     @property
     def kind(self) -> Kind:
         return Kind(self.field, self.plugin, self.is_scalar)
-
-
-CACHED: dict[str, Sequence[str]] = {
-    "series": SeriesRow._fields,
-    **{t: [f.name for f in COLUMNS[t] if f.type != pa.string()] for t in ("points", "items")},
-}
-"""Maps tables to the columns that are read and cached: all of `series`, the numbers of others."""
 
 
 _Group = tuple[list[NDArray[Any]], int]
@@ -66,6 +62,15 @@ class SegmentCache:
 
     def __init__(self, place: Place, max_bytes: int) -> None:
         self._place = place
+        self.names: dict[str, Sequence[str]] = {
+            "series": place.columns["series"].names,
+            **{
+                t: [f.name for f in COLUMNS[t] if f.type != pa.string()]
+                for t in ("points", "items")
+            },
+        }
+        """Maps tables to the columns that are read and cached: all of `series`, the numbers of
+        others."""
         self._max_bytes = max_bytes
         self._num_bytes = 0
         self._files: OrderedDict[tuple[str, str], SegmentFile] = OrderedDict()
@@ -89,13 +94,14 @@ class SegmentCache:
             return self._files[key]
 
     def columns(self, table: str, segment: str, group: int) -> list[NDArray[Any]]:
-        """The columns in `CACHED` of a row group. Raises DataLossError or SegmentGoneError."""
+        """The columns in `names` of a row group. Raises DataLossError or SegmentGoneError."""
         key = table, segment, group
         with self._lock:
             if key not in self._groups:
                 try:
-                    rows = self.file(table, segment).group(group, CACHED[table])
-                    columns = [_array(rows.column(name).combine_chunks()) for name in CACHED[table]]
+                    names = self.names[table]
+                    rows = self.file(table, segment).group(group, names)
+                    columns = [_array(rows.column(name).combine_chunks()) for name in names]
                 except (pa.ArrowException, TypeError, ValueError) as error:
                     # A column has nulls, which a valid file does not have.
                     raise DataLossError(

@@ -21,13 +21,15 @@ from tbcore.engine import (
     OptionError,
     Schema,
     StoredRun,
+    Table,
     TagInfo,
     one_line,
     plural,
     quoted,
+    shared_metadata,
     sort_key,
 )
-from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
+from tbcore_index.cache import SegmentCache, SeriesRow
 from tbcore_index.confirmed import Confirmed
 from tbcore_index.tables import FORMATS, OpenTable, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
@@ -37,10 +39,11 @@ _COMMIT_SECONDS = 5.0
 """Maximum time for which a command waits until a commit to one table has reached the next one."""
 _SERVER_COMMIT_SECONDS = 30.0
 """The same for a server, which does not wait, but checks again in each refresh."""
+_TAG = SeriesRow._fields.index("tag")
 _BY_VIEW = "run", "shape", "first_event_time", "last_event_time"
 _SHOWN = (
     *_BY_VIEW, "revision", "first_series", "num_series", "num_points", "num_items",
-    "nonfinite_tags", "problems", "files",
+    "nonfinite_tags", "nonfinite", "problems", "files", "hparams",
 )  # fmt: skip
 """The columns of `runs` that a list of runs needs. The others are read to resume a run."""
 
@@ -71,6 +74,7 @@ class IndexReader:
                 f"{self.place} has format {found}, expected {' or '.join(FORMATS)}; "
                 f"make it again with this version of `tbcore index`"
             )
+        self.place.set_format(properties["tbcore.format"])
         try:
             self.specs: Sequence[LogdirSpec] = [
                 LogdirSpec(*spec) for spec in json.loads(properties["tbcore.logdirs"])
@@ -118,9 +122,14 @@ class IndexReader:
         """The runs of each segment."""
         self._places: dict[str, StoredView] = {}
         self._schemas: dict[str, Schema] = {}
+        """The schema of each shape."""
+        self._equal: dict[tuple[tuple[str, TagInfo], ...], Schema] = {}
+        """The schema with these tags."""
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
         """The segment from which a bookmark was last read, and all bookmarks of that segment."""
         self._cache = SegmentCache(self.place, _CACHE_BYTES)
+        self.long_series: tuple[tuple[Any, ...], Table] | None = None
+        """The table of the long series that was last read, after what identifies the series."""
         self._lock = threading.Lock()
         self.refresh()
 
@@ -162,7 +171,8 @@ class IndexReader:
     def _runs_of(self, segment: str) -> list[StoredView]:
         """The runs of a segment; none if it is damaged."""
         try:
-            rows = self.place.open("runs", segment).whole(_SHOWN)
+            known = [name for name in _SHOWN if name in self.place.columns["runs"].names]
+            rows = self.place.open("runs", segment).whole(known)
             runs = SegmentRuns(self, segment, rows)
             names, shapes, *times = (rows.column(name).to_pylist() for name in _BY_VIEW)
             for row, shape in enumerate(shapes):
@@ -247,23 +257,30 @@ class IndexReader:
         tags: dict[str, TagInfo] = {}
         for row in self.series_rows(run):
             kinds = tags[row.tag].kinds if row.tag in tags else ()
-            tags[row.tag] = TagInfo((*kinds, row.kind), row.metadata)
-        return Schema(tags)
+            metadata = shared_metadata(row.tag, row.metadata)
+            tags[row.tag] = TagInfo((*kinds, row.kind), metadata)
+        # In format 1, runs with different hyperparameters have different shapes.
+        return self._equal.setdefault(tuple(tags.items()), Schema(tags))
 
     def may_open(self, run: str, path: str) -> bool:
         """Whether a path that the index names may be opened: see `RunIndex.found`."""
         is_found = any(path == file.path for file in self.found.get(run, ()))
         return is_found or self.confirmed.covers(path)
 
-    def series_rows(self, run: StoredView) -> list[SeriesRow]:
-        """The rows of a run in `series`."""
+    def series_rows(self, run: StoredView, tag: str | None = None) -> list[SeriesRow]:
+        """The rows of a run in `series`, or only those of a tag."""
         rows: list[SeriesRow] = []
         begin = run.number("first_series")
         end = begin + run.number("num_series")
         for group, first, last in self._cache.file("series", run.segment).rows(begin, end):
             columns = self._cache.columns("series", run.segment, group)
-            fields = (column[first:last].tolist() for column in columns)
-            found = list(starmap(SeriesRow, zip(*fields, strict=True)))
+            if tag is None:
+                fields = (column[first:last].tolist() for column in columns)
+                found = list(starmap(SeriesRow, zip(*fields, strict=True)))
+            else:
+                tags = columns[_TAG][first:last].tolist()
+                places = [first + number for number, each in enumerate(tags) if each == tag]
+                found = [SeriesRow(*(c.item(place) for c in columns)) for place in places]
             if any(row.run != run.name for row in found):
                 raise damaged(run, "the series of other runs")
             rows += found
@@ -283,7 +300,7 @@ class IndexReader:
             for group, first, last in self._cache.file(table, run.segment).rows(begin, end)
         ]
         columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        return dict(zip(CACHED[table], columns, strict=True))
+        return dict(zip(self._cache.names[table], columns, strict=True))
 
     def located(self, run: StoredView) -> StoredView:
         """The run in its current segment, as the old one may have been replaced.

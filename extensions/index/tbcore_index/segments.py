@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,12 +13,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.engine import Columns, EventFile, RunView, Schema, Table, is_uri
+from tbcore.engine import (
+    Columns,
+    EventFile,
+    RunView,
+    Schema,
+    Table,
+    extreme_rows,
+    is_uri,
+    read_hparams,
+)
 from tbcore_index.tables import COLUMNS, Place, Segment
 
 _SETTLED_NS = 3_000_000_000
 """If a file changed less than this long before it was read, it may have changed once more since,
 with the same size and time. So it is checked again."""
+_HPARAM_COLUMNS = {float: "number", str: "text", bool: "flag"}
 _REFERENCES = ("file", "offset", "length", "index", "crc")
 
 
@@ -62,7 +72,8 @@ class SegmentWriter:
         view, tables = run.view, run.view.tables
         table = tables[0] if len(tables) == 1 else Table.joined(tables) if tables else _NO_ROWS
         layout = _layout(view.schema, table.columns)
-        part = _Part(run.name, table, layout, self._num_points, self._num_items)
+        own = view.own_metadata
+        part = _Part(run.name, table, layout, own, self._num_points, self._num_items)
         num_points = len(table.value)
         num_items = table.num_rows - num_points
         self.runs.append(
@@ -77,9 +88,11 @@ class SegmentWriter:
                 "first_event_time": view.first_event_time,
                 "last_event_time": view.last_event_time,
                 "nonfinite_tags": list(view.nonfinite_tags),
+                "nonfinite": [_first_nonfinite(view, tag) for tag in view.nonfinite_tags],
                 "files": [file._asdict() for file in run.files],
                 "bookmark": run.bookmark,
                 "problems": list(run.problems),
+                "hparams": _hparams(run),
             }
         )
         self._parts.append(part)
@@ -102,6 +115,22 @@ class SegmentWriter:
         return Segment(name, {table: each.num_rows for table, each in rows.items()}, sizes)
 
 
+def _first_nonfinite(view: RunView, tag: str) -> dict[str, float] | None:
+    """The first point of a tag that is NaN or infinite; None if it was dropped."""
+    found = view.point(tag, "nan")
+    return found and {"step": found[0], "value": found[1]}
+
+
+def _hparams(run: ReadRun) -> list[dict[str, Any]] | None:
+    """The hyperparameters that a run logged; None if they cannot be decoded."""
+    found = read_hparams(run.name, run.view.logged_hparams)
+    if found.error:
+        return None
+    return [
+        {"name": name, _HPARAM_COLUMNS[type(value)]: value} for name, value in found.values.items()
+    ]
+
+
 class _Layout(NamedTuple):
     """How the columns of a table become series. Runs with the same tags share it."""
 
@@ -118,7 +147,7 @@ class _Layout(NamedTuple):
     items: Sequence[int]
     """The indices of the columns of references in the order of their rows in the segment."""
     shape: str
-    """Identifies the tags, kinds and metadata."""
+    """Identifies the tags, kinds and metadata, but for what is a run's own."""
 
 
 class _Part(NamedTuple):
@@ -127,6 +156,7 @@ class _Part(NamedTuple):
     run: str
     table: Table
     layout: _Layout
+    own_metadata: Mapping[str, bytes]
     first_point: int
     first_item: int
 
@@ -218,6 +248,9 @@ def _series(parts: Sequence[_Part]) -> pa.Table:
         columns["run"] += [part.run] * len(layout.tag)
         for name in ("tag", "field", "plugin", "is_scalar", "metadata"):
             columns[name] += getattr(layout, name)
+        for number, tag in enumerate(layout.tag if part.own_metadata else ()):
+            if tag in part.own_metadata:
+                columns["metadata"][number - len(layout.tag)] = part.own_metadata[tag]
         # One more element for series without rows, which have the column -1.
         first_row = np.zeros(num_columns + 1, np.int64)
         counts = np.diff(table.bounds)
@@ -244,16 +277,18 @@ def _statistics(table: Table) -> dict[str, NDArray[Any]]:
         for i, known in enumerate(ordinals)
     ]
     value = table.value.astype(np.float64)
-    is_finite = np.isfinite(value)
-    finite = np.where(is_finite, value, np.nan)
-    numbers = {name: np.full(num + 1, np.nan) for name in ("last_value", "min", "max")}
+    scalars = [value[table.rows(i)] for i in range(num_scalar)]
+    last_value = np.full(num + 1, np.nan)
+    last_value[:num_scalar] = value[last[:num_scalar]]
     num_nonfinite = np.zeros(num + 1, np.int64)
-    if num_scalar:
-        starts = first[:num_scalar]
-        numbers["last_value"][:num_scalar] = value[last[:num_scalar]]
-        numbers["min"][:num_scalar] = np.fmin.reduceat(finite, starts)
-        numbers["max"][:num_scalar] = np.fmax.reduceat(finite, starts)
-        num_nonfinite[:num_scalar] = np.add.reduceat(~is_finite, starts, dtype=np.int64)
+    num_nonfinite[:num_scalar] = [np.count_nonzero(~np.isfinite(each)) for each in scalars]
+    points: dict[str, NDArray[Any]] = {}
+    for stat in ("min", "max"):
+        step, extreme = np.zeros(num + 1, np.int64), np.full(num + 1, np.nan)
+        for i, row in enumerate(extreme_rows(scalars, stat)):
+            if row is not None:
+                step[i], extreme[i] = table.step[i][row], scalars[i][row]
+        points |= {stat: extreme, f"{stat}_step": step}
     return {
         "num_rows": np.append(last - first + 1, 0),
         "has_ordinals": np.array([*(each is not None for each in ordinals), False]),
@@ -261,7 +296,7 @@ def _statistics(table: Table) -> dict[str, NDArray[Any]]:
         "first_step": first_step, "last_step": last_step, "highest_step": highest,
         "first_wall_time": np.append(table.wall_time[first], np.nan),
         "last_wall_time": np.append(table.wall_time[last], np.nan),
-        **numbers, "num_nonfinite": num_nonfinite,
+        "last_value": last_value, "num_nonfinite": num_nonfinite, **points,
     }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from tbcore import DataError, DataLossError, TbcoreError
 from tbcore.engine import OptionError, checked_address, is_uri, one_line
 from tbcore_index.s3 import s3_options
 
-FORMATS = ("1",)
+FORMATS = ("1", "2")
 """Versions of the format that can be read: the newest one, which is last, and up to two before it.
 `extensions/index/tests/formats` has an index of each."""
 FORMAT = FORMATS[-1]
@@ -53,6 +53,9 @@ def _columns(*groups: tuple[pa.DataType, str]) -> pa.Schema:
 
 
 _FILE = pa.struct(_columns((_TEXT, "path version"), (_INT, "size mtime_ns ctime_ns")))
+_HPARAM = pa.struct(_columns((_TEXT, "name text"), (_NUMBER, "number"), (pa.bool_(), "flag")))
+"""A hyperparameter. Its value is in one of the other three columns."""
+_POINT = pa.struct(_columns((_INT, "step"), (_NUMBER, "value")))
 COLUMNS = {
     "points": _columns(
         (_TEXT, "run tag field"), (_INT, "ordinal step"), (_NUMBER, "wall_time value")
@@ -67,17 +70,23 @@ COLUMNS = {
         (_INT, "first_row num_rows"), (pa.bool_(), "has_ordinals"),
         (_INT, "last_ordinal first_step last_step highest_step"),
         (_NUMBER, "first_wall_time last_wall_time last_value min max"), (_INT, "num_nonfinite"),
+        (_INT, "min_step max_step"),
     ),
     # The series of a run begin at `first_series` in the file of its segment in `series`.
     "runs": _columns(
         (_TEXT, "run segment revision"), (_INT, "first_series num_series"), (_TEXT, "shape"),
         (_INT, "num_points num_items"), (_NUMBER, "first_event_time last_event_time"),
         (pa.list_(_TEXT), "nonfinite_tags"), (pa.list_(_FILE), "files"), (_TEXT, "bookmark"),
-        (pa.list_(_TEXT), "problems"),
+        (pa.list_(_TEXT), "problems"), (pa.list_(_HPARAM), "hparams"),
+        (pa.list_(_POINT), "nonfinite"),
     ),
 }  # fmt: skip
 """The tables in the order of commits, each with its columns. Runs have the same order in all files
-of a segment; the rows of a run are sorted by tag and field."""
+of a segment; the rows of a run are sorted by tag and field. `hparams` is null for hyperparameters
+that cannot be decoded, and empty for none. `nonfinite` has the first such point of each tag in
+`nonfinite_tags`."""
+_SINCE_2 = {"min_step", "max_step", "hparams", "nonfinite"}
+"""The columns that format 1 does not have."""
 
 _MAX_ATTEMPTS = 10
 """Maximum number of attempts to take over a table while another process commits to it."""
@@ -124,6 +133,8 @@ class Place:
         """Raises OptionError for an address that is not valid."""
         path = checked_address(os.path.expanduser(path))
         self.path = path if is_uri(path) else os.path.abspath(path)
+        self.columns: Mapping[str, pa.Schema] = COLUMNS
+        """The columns of each table in the format of the index."""
         self._has_failed = False
         """Whether the last request of Delta Lake failed."""
 
@@ -139,6 +150,14 @@ class Place:
 
         system, root = fsspec.core.url_to_fs(self.path, use_listings_cache=False)
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), root
+
+    def set_format(self, number: str) -> None:
+        """Sets the format of the index."""
+        without = _SINCE_2 if number == "1" else ()
+        self.columns = {
+            table: pa.schema([field for field in columns if field.name not in without])
+            for table, columns in COLUMNS.items()
+        }
 
     def delta(self, table: str) -> OpenTable:
         """A table at its last version. Raises OptionError if there is none, and DataError if it
@@ -244,7 +263,7 @@ class Place:
 
     def open(self, table: str, segment: str) -> SegmentFile:
         """Opens the file of a segment in a table. Raises OSError or DataLossError."""
-        return SegmentFile(*self._files, table, segment)
+        return SegmentFile(*self._files, table, segment, self.columns[table])
 
 
 def _reason(error: Exception) -> str:
@@ -263,10 +282,12 @@ _DAMAGE = pa.ArrowException, OSError, ValueError, KeyError
 class SegmentFile:
     """The file of a segment in one table, open for reading."""
 
-    def __init__(self, system: pafs.FileSystem, root: str, table: str, segment: str) -> None:
+    def __init__(
+        self, system: pafs.FileSystem, root: str, table: str, segment: str, columns: pa.Schema
+    ) -> None:
         self._name = f"{root}/{table}/{segment}.parquet"
         self._group_rows = _GROUP_ROWS[table]
-        self._columns = COLUMNS[table]
+        self._columns = columns
         try:
             source = system.open_input_file(self._name)
             self.num_bytes: int = source.size()

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore import DataLossError, LastPoints
+from tbcore import DataLossError, LastPoints, TbcoreError
 from tbcore.engine import (
     EventFile,
     FileRef,
     Series,
     StoredRun,
     Table,
+    has_own_metadata,
     matches,
     quoted,
 )
+from tbcore.values import SESSION_START_TAG
 from tbcore_index.cache import SegmentGoneError, SeriesRow
 
 if TYPE_CHECKING:
     from tbcore_index.reader import IndexReader
 
 T = TypeVar("T")
+_MIN_ROWS_TO_KEEP = 1 << 17
+"""Minimum length of a series that is kept. Shorter ones are read from a few cached row groups."""
 
 
 class IndexedFile(FileRef):
@@ -51,7 +59,10 @@ class SegmentRuns:
         columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
         files = columns["files"].flatten()
         fields = {name: files.field(name) for name in EventFile._fields}
-        texts = columns["run"], columns["revision"], fields["path"], fields["version"]
+        texts = [columns["run"], columns["revision"], fields["path"], fields["version"]]
+        self._hparams = columns.get("hparams")
+        if self._hparams is not None:
+            texts.append(self._hparams.flatten().field("name"))
         if any(text.null_count for text in texts):
             raise ValueError("a text is missing")
         self.index = index
@@ -62,11 +73,35 @@ class SegmentRuns:
             for n, each in (columns | fields).items()
             if pa.types.is_int64(each.type)
         }
-        self.nonfinite_tags = list(map(tuple, columns["nonfinite_tags"].to_pylist()))
-        self.problems = list(map(tuple, columns["problems"].to_pylist()))
+        self.nonfinite_tags = _lists(columns["nonfinite_tags"])
+        nonfinite = columns.get("nonfinite")
+        self.nonfinite = None if nonfinite is None else _lists(nonfinite)
+        """The first such point of each tag in `nonfinite_tags`; None in format 1."""
+        self.problems = _lists(columns["problems"])
         self.path, self.version = fields["path"], fields["version"]
-        self.bounds = np.from_dlpack(columns["files"].offsets)
+        self.bounds = np.from_dlpack(columns["files"].offsets).astype(np.int64)
         """Run i has the files from `bounds[i]` up to `bounds[i + 1]`."""
+        newest = np.maximum.reduceat(np.append(self.numbers["mtime_ns"], 0), self.bounds[:-1])
+        self.modified = np.where(np.diff(self.bounds), newest, 0) / 1e9
+        """When the newest file of each run was written to; 0 for a run without files."""
+
+    @cached_property
+    def hparams(self) -> Sequence[Mapping[str, Any] | None]:
+        """The hyperparameters that each run logged; None if they are only in `series`."""
+        if self._hparams is None:
+            return [None] * len(self.revision)
+        fields = self._hparams.flatten()
+        columns = (fields.field(name).to_pylist() for name in ("name", "number", "text", "flag"))
+        items = [  # Interned, since all runs of a sweep have the same names.
+            (sys.intern(name), next(filter(_is_known, of_types), None))
+            for name, *of_types in zip(*columns, strict=True)
+        ]
+        bounds = pairwise(self._hparams.offsets.to_pylist())
+        is_known = self._hparams.is_valid().to_pylist()
+        return [
+            dict(items[first:last]) if known else None
+            for known, (first, last) in zip(is_known, bounds, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +127,29 @@ class StoredView(StoredRun):
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
-        return self.runs.nonfinite_tags[self.row]
+        return self.runs.nonfinite_tags.get(self.row, ())
+
+    @property
+    def own_metadata(self) -> Mapping[str, bytes]:
+        if not any(has_own_metadata(tag) for tag in self.schema.tags):
+            return {}
+        return {
+            row.tag: row.metadata
+            for row in self._rows()
+            if row.metadata and has_own_metadata(row.tag)
+        }
+
+    @property
+    def logged_hparams(self) -> bytes | Mapping[str, Any] | None:
+        known = self.runs.hparams[self.row]
+        if known is None:
+            with contextlib.suppress(TbcoreError):  # which is a problem of the index then
+                return self.own_metadata.get(SESSION_START_TAG)
+        return known
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return self.runs.problems[self.row]
+        return self.runs.problems.get(self.row, ())
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -105,7 +158,7 @@ class StoredView(StoredRun):
 
     @property
     def modified(self) -> float:
-        return max(self.runs.numbers["mtime_ns"][self._files].tolist(), default=0) / 1e9
+        return float(self.runs.modified.item(self.row))
 
     @property
     def known_files(self) -> tuple[EventFile, ...]:
@@ -146,11 +199,11 @@ class StoredView(StoredRun):
         kinds = self.schema.tags[tag].kinds
 
         def read(run: StoredView) -> list[Series]:
-            rows = [row for row in self.runs.index.series_rows(run) if row.tag == tag]
+            rows = self.runs.index.series_rows(run, tag)
             if len(rows) != len(kinds):
                 raise damaged(run, f"{len(rows)} series of {quoted(tag)}")
             return [
-                Series(kind, [(self._table(run, [row]), 0)] if row.num_rows else ())
+                Series(kind, [(self._whole(run, row), 0)] if row.num_rows else ())
                 for kind, row in zip(kinds, rows, strict=True)
             ]
 
@@ -175,15 +228,32 @@ class StoredView(StoredRun):
         )
 
     def last_point(self, tag: str) -> tuple[int, float] | None:
-        rows = [r for r in self._rows() if r.tag == tag and r.is_scalar and r.num_rows]
+        rows = self._scalar_rows(tag)
         if not rows:
             return None
         last = max(rows, key=lambda row: row.last_ordinal)
         return last.last_step, last.last_value
 
+    def point(self, tag: str, stat: str) -> tuple[int, float] | None:
+        if stat == "nan" and self.runs.nonfinite is not None:
+            firsts = self.runs.nonfinite.get(self.row, ())
+            first = dict(zip(self.nonfinite_tags, firsts, strict=True)).get(tag)
+            return first and (first["step"], first["value"])
+        rows = self._scalar_rows(tag)
+        if len(rows) == 1:
+            (row,) = rows
+            step, value = (row.min_step, row.min) if stat == "min" else (row.max_step, row.max)
+            if step is not None:
+                return (step, value) if row.num_nonfinite < row.num_rows else None
+        return super(StoredView, self).point(tag, stat)
+
     def highest_step(self) -> int | None:
         rows = [row for row in self._rows() if row.num_rows]
         return max((r.highest_step for r in rows if not r.kind.is_graph), default=None)
+
+    def _scalar_rows(self, tag: str) -> list[SeriesRow]:
+        found = self._read_at(lambda run: run.runs.index.series_rows(run, tag))
+        return [row for row in found if row.is_scalar and row.num_rows]
 
     def _rows(self) -> list[SeriesRow]:
         return self._read_at(self.runs.index.series_rows)
@@ -204,6 +274,18 @@ class StoredView(StoredRun):
             segment = index.located(self).segment
             line = index.lose(segment, error, lambda: read(index.located(self)))
             raise DataLossError(line) from None
+
+    def _whole(self, run: StoredView, row: SeriesRow) -> Table:
+        """A table with the rows of one series. That of the last long one is kept: a page requests
+        it at each zoom."""
+        key, index = (run.segment, row.is_scalar, row.first_row), self.runs.index
+        kept = index.long_series
+        if kept and kept[0] == key:
+            return kept[1]
+        table = self._table(run, [row])
+        if row.num_rows >= _MIN_ROWS_TO_KEEP:
+            index.long_series = key, table
+        return table
 
     def _table(self, run: StoredView, rows: Sequence[SeriesRow]) -> Table:
         """A table with the rows of these series, none of which is empty."""
@@ -244,6 +326,18 @@ class StoredView(StoredRun):
         if len(found["step"]) != sum(row.num_rows for row in rows):
             raise damaged(run, f"{len(found['step'])} rows")
         return found
+
+
+def _is_known(value: object) -> bool:
+    return value is not None
+
+
+def _lists(column: pa.ListArray) -> dict[int, tuple[Any, ...]]:
+    """The lists in a column, by row, without the empty ones. Raises ValueError for nulls."""
+    if column.null_count:
+        raise ValueError("a list is missing")
+    rows = np.flatnonzero(np.diff(np.from_dlpack(column.offsets)))
+    return {row: tuple(column[row].as_py()) for row in rows.tolist()}
 
 
 def damaged(run: StoredView, what: str) -> DataLossError:

@@ -171,11 +171,11 @@ def test_runs_behind_links_of_the_log_directory(tmp_path: Path, data: Path) -> N
 def test_an_index_without_an_id_gets_one_with_its_next_update(tmp_path: Path, data: Path) -> None:
     from deltalake import DeltaTable
 
-    from tbcore_index.tables import COLUMNS
+    from tbcore_index.tables import COLUMNS, FORMAT
 
     log(tmp_path / "logs", "a")
     properties = {
-        "tbcore.format": "1", "tbcore.purge_orphaned_data": "true",
+        "tbcore.format": FORMAT, "tbcore.purge_orphaned_data": "true",
         "tbcore.logdirs": json.dumps([[None, str(tmp_path / "logs")]]),
     }  # fmt: skip
     for table, columns in COLUMNS.items():

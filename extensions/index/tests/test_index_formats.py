@@ -33,12 +33,14 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 def answers(multiplexer: Multiplexer) -> dict[str, Any]:
     """All that a multiplexer has, but for the paths of files, as text in which NaN equals NaN."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"hyperparameters": repr(multiplexer.hyperparameters())}
     for name in multiplexer.runs():
         view = state_of(multiplexer).run(name)
         found[name] = [repr((view.first_event_time, view.last_event_time, view.nonfinite_tags))]
         found[name] += [repr(multiplexer.last_points(name, [Claim()])), view.highest_step()]
+        found[name] += [view.own_metadata]
         for tag, info in view.schema.tags.items():
+            found[name] += [repr([view.point(tag, stat) for stat in ("min", "max", "nan")])]
             for series in view.series(tag):
                 values = ("value",) if series.kind.is_scalar else ("offset", "length", "crc")
                 names = "ordinal", "step", "wall_time", *values

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-from same_answers import update
+from same_answers import loaded, state_of, update
 
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter
 from tbcore_index.tables import Place, Tables
-from tbcore_testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 _OPEN = """
 import sys
@@ -60,12 +61,14 @@ print(pyarrow.default_memory_pool().backend_name)
 
 
 def test_an_open_index_takes_a_kilobyte_a_run(tmp_path: Path) -> None:
-    """What a run shows is kept in columns."""
+    """What a run shows is kept in columns, and runs of a sweep share their tags."""
     indexes, num_runs = [tmp_path / "one", tmp_path / "many"], 30_000
-    write_run(tmp_path / "logs", "run", scalars={"loss": [1.0]})
+    scalars = {f"tag {number}": [1.0] for number in range(20)}
+    write_run(tmp_path / "logs", "run", scalars=scalars, hparams={"seed": 0})
     for index in indexes:
         assert update(tmp_path / "logs", index) == 0
     run = IndexReader(str(indexes[1])).runs["run"]
+    view = state_of(loaded(tmp_path / "logs")).run("run")
     place = Place(str(indexes[1]))
     segments = []
     for first in range(1, num_runs, 2000):
@@ -74,7 +77,10 @@ def test_an_open_index_takes_a_kilobyte_a_run(tmp_path: Path) -> None:
             files = [
                 f._replace(path=f"{f.path}.{number}", mtime_ns=number) for f in run.known_files
             ]
-            writer.add(ReadRun(f"sweep/trial_{number}", run, files, f"[{number}]", ()))
+            value = summaries.session_start({"seed": number})
+            own = {value.tag: value.metadata.SerializeToString()}
+            of_run = dataclasses.replace(view, own_metadata=own)
+            writer.add(ReadRun(f"sweep/trial_{number}", of_run, files, f"[{number}]", ()))
         segments.append(writer.write(place))
     Tables(place).commit(segments, [])
 
