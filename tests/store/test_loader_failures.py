@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from common_fixtures import WAIT_SECONDS
 from disk import Disk
 from loaded_logs import Logs, replace
 
@@ -50,7 +51,8 @@ def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
 def test_a_thousand_unreadable_files_do_not_fill_the_log(
     logs: Logs, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Some of the files are logged, and the number of the others."""
+    """Some of the files of a time slice are logged, and the number of the others."""
+    logs.tune(time_slice_seconds=WAIT_SECONDS)
     (logs.path / "run").mkdir()
     for number in range(1000):
         path = logs.path / "run" / f"{number}.tfevents"
