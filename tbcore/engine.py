@@ -6,221 +6,145 @@ names stay the same in all versions 0.1.x, so an extension requires `tbcore-serv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tbcore.cli.parsing import (
-        Command,
-        CommandGroup,
-        json_option,
-        logdir_specs,
-        logs_discarded,
-        max_bytes,
-        max_bytes_option,
-        warn,
-        warnings_printed,
-        whole_number,
-    )
-    from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
-    from tbcore.eventfiles.addresses import (
-        absolute,
-        checked_address,
-        is_uri,
-        storage_of,
-        without_passwords,
-    )
-    from tbcore.eventfiles.decoder import Decoder
-    from tbcore.eventfiles.framing import Damage
-    from tbcore.eventfiles.logdir import (
-        Logdir,
-        LogdirSpec,
-        Scan,
-        checked_specs,
-        local_directory,
-        logdirs_here,
-    )
-    from tbcore.eventfiles.proto.event_pb2 import Event
-    from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-    from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-    from tbcore.eventfiles.read_ahead import SmallFileReader
-    from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
-    from tbcore.eventfiles.table import Columns, Table, shared_metadata
-    from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_last_event_times
-    from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
-    from tbcore.eventfiles.wire import encode_varint, fields
-    from tbcore.extensions import guarded, loaded
-    from tbcore.http.json import to_json
-    from tbcore.http.parameters import replace_query
-    from tbcore.kinds import has_own_metadata, matches
-    from tbcore.plugins.config import Config, user_directory
-    from tbcore.plugins.loading import (
-        close_all,
-        find_sources,
-        load_plugins,
-        load_sources,
-        mount_all,
-        plugins_of,
-    )
-    from tbcore.plugins.sources import Source, in_folder, installed_plugins
-    from tbcore.plugins.stats import PluginStats
-    from tbcore.plugins.types import LoadedPlugin, MountedPlugin
-    from tbcore.queries import format_name, in_quotes, split_attributes
-    from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.evaluation import Attribute, fact_of, group_text
-    from tbcore.queries.offers import format_attribute
-    from tbcore.queries.syntax import parse, parse_attribute
-    from tbcore.server.app import App, create_app
-    from tbcore.server.http_server import HttpServer
-    from tbcore.server.listen import Listening, listen, loopback
-    from tbcore.server.routing import Row
-    from tbcore.server.unclaimed import find_unshown
-    from tbcore.store.board import Board
-    from tbcore.store.hyperparameters import read_hparams
-    from tbcore.store.items import items_of
-    from tbcore.store.loader import Loader
-    from tbcore.store.notes import Notes, open_notes
-    from tbcore.store.run import RunData
-    from tbcore.store.run_reader import RunReader, preload_small_files
-    from tbcore.store.series import Point, Series, extreme_rows
-    from tbcore.store.state import is_live
-    from tbcore.store.stored_runs import RunIndex
-    from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
-    from tbcore.store.watch import watch
-    from tbcore.store.work_queue import TrackedRun, find_remote_event_times, sort_key
-    from tbcore.text import (
-        close_matches,
-        describe,
-        listed,
-        one_line,
-        plural,
-        printable_line,
-        quoted,
-        size,
-    )
+if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a name public.
+    from tbcore.cli.parsing import Command as Command
+    from tbcore.cli.parsing import CommandGroup as CommandGroup
+    from tbcore.cli.parsing import json_option as json_option
+    from tbcore.cli.parsing import logdir_specs as logdir_specs
+    from tbcore.cli.parsing import logs_discarded as logs_discarded
+    from tbcore.cli.parsing import max_bytes as max_bytes
+    from tbcore.cli.parsing import max_bytes_option as max_bytes_option
+    from tbcore.cli.parsing import warn as warn
+    from tbcore.cli.parsing import warnings_printed as warnings_printed
+    from tbcore.cli.parsing import whole_number as whole_number
+    from tbcore.errors import ExtensionError as ExtensionError
+    from tbcore.errors import OptionError as OptionError
+    from tbcore.errors import UnknownStorageError as UnknownStorageError
+    from tbcore.errors import did_you_mean as did_you_mean
+    from tbcore.eventfiles.addresses import absolute as absolute
+    from tbcore.eventfiles.addresses import checked_address as checked_address
+    from tbcore.eventfiles.addresses import is_uri as is_uri
+    from tbcore.eventfiles.addresses import storage_of as storage_of
+    from tbcore.eventfiles.addresses import without_passwords as without_passwords
+    from tbcore.eventfiles.decoder import Decoder as Decoder
+    from tbcore.eventfiles.framing import Damage as Damage
+    from tbcore.eventfiles.logdir import Logdir as Logdir
+    from tbcore.eventfiles.logdir import LogdirSpec as LogdirSpec
+    from tbcore.eventfiles.logdir import Scan as Scan
+    from tbcore.eventfiles.logdir import checked_specs as checked_specs
+    from tbcore.eventfiles.logdir import local_directory as local_directory
+    from tbcore.eventfiles.logdir import logdirs_here as logdirs_here
+    from tbcore.eventfiles.proto.event_pb2 import Event as Event
+    from tbcore.eventfiles.proto.summary_pb2 import Summary as Summary
+    from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
+    from tbcore.eventfiles.proto.tensor_pb2 import TensorProto as TensorProto
+    from tbcore.eventfiles.read_ahead import SmallFileReader as SmallFileReader
+    from tbcore.eventfiles.storage import EventFile as EventFile
+    from tbcore.eventfiles.storage import Found as Found
+    from tbcore.eventfiles.storage import Pacing as Pacing
+    from tbcore.eventfiles.storage import Storage as Storage
+    from tbcore.eventfiles.storage import is_event_file as is_event_file
+    from tbcore.eventfiles.table import Columns as Columns
+    from tbcore.eventfiles.table import Table as Table
+    from tbcore.eventfiles.table import shared_metadata as shared_metadata
+    from tbcore.eventfiles.tail import FileReader as FileReader
+    from tbcore.eventfiles.tail import FileReplacedError as FileReplacedError
+    from tbcore.eventfiles.tail import read_last_event_times as read_last_event_times
+    from tbcore.eventfiles.tensors import numpy_to_tensor as numpy_to_tensor
+    from tbcore.eventfiles.tensors import tensor_to_numpy as tensor_to_numpy
+    from tbcore.eventfiles.wire import encode_varint as encode_varint
+    from tbcore.eventfiles.wire import fields as fields
+    from tbcore.extensions import guarded as guarded
+    from tbcore.extensions import loaded as loaded
+    from tbcore.http.json import to_json as to_json
+    from tbcore.http.parameters import replace_query as replace_query
+    from tbcore.kinds import has_own_metadata as has_own_metadata
+    from tbcore.kinds import matches as matches
+    from tbcore.plugins.config import Config as Config
+    from tbcore.plugins.config import user_directory as user_directory
+    from tbcore.plugins.loading import close_all as close_all
+    from tbcore.plugins.loading import find_sources as find_sources
+    from tbcore.plugins.loading import load_plugins as load_plugins
+    from tbcore.plugins.loading import load_sources as load_sources
+    from tbcore.plugins.loading import mount_all as mount_all
+    from tbcore.plugins.loading import plugins_of as plugins_of
+    from tbcore.plugins.sources import Source as Source
+    from tbcore.plugins.sources import in_folder as in_folder
+    from tbcore.plugins.sources import installed_plugins as installed_plugins
+    from tbcore.plugins.stats import PluginStats as PluginStats
+    from tbcore.plugins.types import LoadedPlugin as LoadedPlugin
+    from tbcore.plugins.types import MountedPlugin as MountedPlugin
+    from tbcore.queries import format_name as format_name
+    from tbcore.queries import in_quotes as in_quotes
+    from tbcore.queries import split_attributes as split_attributes
+    from tbcore.queries.attributes import RunColumns as RunColumns
+    from tbcore.queries.evaluation import Attribute as Attribute
+    from tbcore.queries.evaluation import fact_of as fact_of
+    from tbcore.queries.evaluation import group_text as group_text
+    from tbcore.queries.offers import format_attribute as format_attribute
+    from tbcore.queries.syntax import parse as parse
+    from tbcore.queries.syntax import parse_attribute as parse_attribute
+    from tbcore.server.app import App as App
+    from tbcore.server.app import create_app as create_app
+    from tbcore.server.http_server import HttpServer as HttpServer
+    from tbcore.server.listen import Listening as Listening
+    from tbcore.server.listen import listen as listen
+    from tbcore.server.listen import loopback as loopback
+    from tbcore.server.routing import Row as Row
+    from tbcore.server.unclaimed import find_unshown as find_unshown
+    from tbcore.store.board import Board as Board
+    from tbcore.store.hyperparameters import read_hparams as read_hparams
+    from tbcore.store.items import items_of as items_of
+    from tbcore.store.loader import Loader as Loader
+    from tbcore.store.notes import Notes as Notes
+    from tbcore.store.notes import open_notes as open_notes
+    from tbcore.store.run import RunData as RunData
+    from tbcore.store.run_reader import RunReader as RunReader
+    from tbcore.store.run_reader import preload_small_files as preload_small_files
+    from tbcore.store.series import Point as Point
+    from tbcore.store.series import Series as Series
+    from tbcore.store.series import extreme_rows as extreme_rows
+    from tbcore.store.state import is_live as is_live
+    from tbcore.store.stored_runs import RunIndex as RunIndex
+    from tbcore.store.view import FileRef as FileRef
+    from tbcore.store.view import RunView as RunView
+    from tbcore.store.view import Schema as Schema
+    from tbcore.store.view import StoredRun as StoredRun
+    from tbcore.store.view import TagInfo as TagInfo
+    from tbcore.store.watch import watch as watch
+    from tbcore.store.work_queue import TrackedRun as TrackedRun
+    from tbcore.store.work_queue import find_remote_event_times as find_remote_event_times
+    from tbcore.store.work_queue import sort_key as sort_key
+    from tbcore.text import close_matches as close_matches
+    from tbcore.text import describe as describe
+    from tbcore.text import listed as listed
+    from tbcore.text import one_line as one_line
+    from tbcore.text import plural as plural
+    from tbcore.text import printable_line as printable_line
+    from tbcore.text import quoted as quoted
+    from tbcore.text import size as size
 
-__all__ = [
-    "App", "Attribute", "Board", "Columns", "Command", "CommandGroup", "Config", "Damage",
-    "Decoder", "Event", "EventFile", "ExtensionError", "FileReader", "FileRef", "FileReplacedError",
-    "Found", "HttpServer", "Listening", "LoadedPlugin", "Loader", "Logdir", "LogdirSpec",
-    "MountedPlugin", "Notes", "OptionError", "Pacing", "PluginStats", "Point", "Row", "RunColumns",
-    "RunData", "RunIndex", "RunReader", "RunView", "Scan", "Schema", "Series", "SmallFileReader",
-    "Source", "Storage", "StoredRun", "Summary", "SummaryMetadata", "Table", "TagInfo",
-    "TensorProto", "TrackedRun", "UnknownStorageError", "absolute", "checked_address",
-    "checked_specs", "close_all", "close_matches", "create_app", "describe", "did_you_mean",
-    "encode_varint", "extreme_rows", "fact_of", "fields", "find_remote_event_times", "find_sources",
-    "find_unshown", "format_attribute", "format_name", "group_text", "guarded", "has_own_metadata",
-    "in_folder", "in_quotes",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "items_of", "json_option", "listed",
-    "listen", "load_plugins", "load_sources", "loaded", "local_directory", "logdir_specs",
-    "logdirs_here", "logs_discarded", "loopback", "matches", "max_bytes", "max_bytes_option",
-    "mount_all", "numpy_to_tensor", "one_line", "open_notes", "parse", "parse_attribute",
-    "plugins_of", "plural", "preload_small_files", "printable_line", "quoted",
-    "read_hparams", "read_last_event_times", "replace_query", "shared_metadata", "size", "sort_key",
-    "split_attributes", "storage_of",
-    "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
-    "whole_number", "without_passwords",
-]  # fmt: skip
 
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "tbcore.cli.parsing": (
-        "Command",
-        "CommandGroup",
-        "json_option",
-        "logdir_specs",
-        "logs_discarded",
-        "max_bytes",
-        "max_bytes_option",
-        "warn",
-        "warnings_printed",
-        "whole_number",
-    ),
-    "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
-    "tbcore.eventfiles.addresses": (
-        "absolute",
-        "checked_address",
-        "is_uri",
-        "storage_of",
-        "without_passwords",
-    ),
-    "tbcore.eventfiles.decoder": ("Decoder",),
-    "tbcore.eventfiles.framing": ("Damage",),
-    "tbcore.eventfiles.logdir": (
-        "Logdir",
-        "LogdirSpec",
-        "Scan",
-        "checked_specs",
-        "local_directory",
-        "logdirs_here",
-    ),
-    "tbcore.eventfiles.proto.event_pb2": ("Event",),
-    "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
-    "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
-    "tbcore.eventfiles.read_ahead": ("SmallFileReader",),
-    "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
-    "tbcore.eventfiles.table": ("Columns", "Table", "shared_metadata"),
-    "tbcore.eventfiles.tail": ("FileReader", "FileReplacedError", "read_last_event_times"),
-    "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
-    "tbcore.eventfiles.wire": ("encode_varint", "fields"),
-    "tbcore.extensions": ("guarded", "loaded"),
-    "tbcore.http.json": ("to_json",),
-    "tbcore.http.parameters": ("replace_query",),
-    "tbcore.kinds": ("has_own_metadata", "matches"),
-    "tbcore.plugins.config": ("Config", "user_directory"),
-    "tbcore.plugins.loading": (
-        "close_all",
-        "find_sources",
-        "load_plugins",
-        "load_sources",
-        "mount_all",
-        "plugins_of",
-    ),
-    "tbcore.plugins.sources": ("Source", "in_folder", "installed_plugins"),
-    "tbcore.plugins.stats": ("PluginStats",),
-    "tbcore.plugins.types": ("LoadedPlugin", "MountedPlugin"),
-    "tbcore.queries": ("format_name", "in_quotes", "split_attributes"),
-    "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.evaluation": ("Attribute", "fact_of", "group_text"),
-    "tbcore.queries.offers": ("format_attribute",),
-    "tbcore.queries.syntax": ("parse", "parse_attribute"),
-    "tbcore.server.app": ("App", "create_app"),
-    "tbcore.server.http_server": ("HttpServer",),
-    "tbcore.server.listen": ("Listening", "listen", "loopback"),
-    "tbcore.server.routing": ("Row",),
-    "tbcore.server.unclaimed": ("find_unshown",),
-    "tbcore.store.board": ("Board",),
-    "tbcore.store.hyperparameters": ("read_hparams",),
-    "tbcore.store.items": ("items_of",),
-    "tbcore.store.loader": ("Loader",),
-    "tbcore.store.notes": ("Notes", "open_notes"),
-    "tbcore.store.run": ("RunData",),
-    "tbcore.store.run_reader": ("RunReader", "preload_small_files"),
-    "tbcore.store.series": ("Point", "Series", "extreme_rows"),
-    "tbcore.store.state": ("is_live",),
-    "tbcore.store.stored_runs": ("RunIndex",),
-    "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
-    "tbcore.store.watch": ("watch",),
-    "tbcore.store.work_queue": ("TrackedRun", "find_remote_event_times", "sort_key"),
-    "tbcore.text": (
-        "close_matches",
-        "describe",
-        "listed",
-        "one_line",
-        "plural",
-        "printable_line",
-        "quoted",
-        "size",
-    ),
-}
-"""Maps each module to the names that it defines."""
+@cache
+def _modules() -> dict[str, str]:
+    """The module of each name, from the lines above, which only type checkers execute."""
+    with open(__file__, encoding="utf-8") as source:
+        imports = [line.split() for line in source if line.startswith("    from ")]
+    return {name: module for _, module, _, name, _, _ in imports}
+
+
+def __dir__() -> list[str]:
+    return sorted(_modules())
 
 
 if not TYPE_CHECKING:  # Otherwise type checkers would accept any name.
 
     def __getattr__(name: str) -> Any:
         """Imports a name when it is first used: commands must not import what they do not need."""
-        for module, names in _MODULES.items():
-            if name in names:
-                return getattr(import_module(module), name)
+        if module := _modules().get(name):
+            return getattr(import_module(module), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
