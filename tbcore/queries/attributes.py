@@ -29,7 +29,6 @@ from tbcore.queries.evaluation import (
     Has,
     HParam,
     Node,
-    Noted,
     Point,
     QueryError,
     comparisons,
@@ -298,15 +297,15 @@ class RunColumns:
         runs = self._state.runs
         return [not runs[run].schema.tags.keys().isdisjoint(names) for run in self.runs]
 
-    def noted(self, term: Noted) -> list[bool]:
-        """Whether a term finds each run; see RunFacts."""
-        text = term.text.pattern if isinstance(term.text, Glob) else term.text
+    def noted(self, sign: str, text: str | Glob, at: int) -> list[bool]:
+        """Whether users have noted such a thing about each run; see RunFacts."""
         if isinstance(self._notes, str):
-            raise QueryError(self._notes, term.at)
+            raise QueryError(self._notes, at)
         try:
-            found = (self._notes or open_notes()).found(term.sign, text)
+            notes = self._notes or open_notes()
+            found = notes.found(sign, text.pattern if isinstance(text, Glob) else text)
         except (TbcoreError, OSError) as error:
-            raise QueryError(str(error), term.at) from None
+            raise QueryError(str(error), at) from None
         return [run in found for run in self.runs]
 
     def last_steps(self) -> list[int | None]:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.errors import BadRequestError
-from tbcore.store.state import is_live
 from tbcore.values import hparam_text
 
 DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
@@ -132,26 +131,11 @@ class Has(NamedTuple):
     place: Place
 
 
-class Noted(NamedTuple):
-    """Matches runs by what users have noted about them."""
+class Term(NamedTuple):
+    """Matches runs by what is known about them; see `tbcore.queries.terms`."""
 
-    sign: str
-    """`#` for a label, `note:` for the text of a note, `is:` for `starred` or `archived`."""
-    text: str | Glob
-    """Lower-cased."""
-    at: int
-    """Its position in the query."""
-
-
-class Live(NamedTuple):
-    """Matches runs that are being written."""
-
-
-class Newest(NamedTuple):
-    """Matches the runs with the latest events, whatever else the query finds."""
-
-    limit: int
-    """Maximum number of runs."""
+    found: Callable[[RunFacts], Sequence[bool] | Mask]
+    """Returns whether each run matches. May raise QueryError."""
 
 
 class Not(NamedTuple):
@@ -167,7 +151,7 @@ class Or(NamedTuple):
     parts: tuple[Node, ...]
 
 
-Node = Word | Glob | Expression | Comparison | Has | Noted | Live | Newest | Not | And | Or
+Node = Word | Glob | Expression | Comparison | Has | Term | Not | And | Or
 
 
 class RunFacts(Protocol):
@@ -195,8 +179,14 @@ class RunFacts(Protocol):
         """Whether each run has a tag whose lower-cased name equals `tag`, or matches the glob."""
         ...
 
-    def noted(self, term: Noted) -> Sequence[bool]:
-        """Whether a term finds each run. Raises QueryError if there are no notes."""
+    def noted(self, sign: str, text: str | Glob, at: int) -> Sequence[bool]:
+        """Whether users have noted such a thing about each run.
+
+        `sign` is `#` for a label, `note:` for the text of a note, and `is:` for `starred` or
+        `archived`; `text` is lower-cased. Raises QueryError for the position `at` if there are no
+        notes.
+        """
+        ...
 
 
 def matching_runs(query: Node, facts: RunFacts, check: Callable[[], object] = bool) -> Mask:
@@ -244,12 +234,8 @@ class _Evaluation:
                 return self._matches(node)
             case Has(tag):
                 return _array(self._facts.is_nonfinite if tag is None else self._facts.has(tag))
-            case Noted():
-                return _array(self._facts.noted(node))
-            case Live():
-                return _is_live(self._facts)
-            case Newest(count):
-                return _is_newest(self._facts.last_event_times, count)
+            case Term(found):
+                return _array(found(self._facts))
             case Comparison(Attribute("hparam", name)):
                 return _compare_hparams(self._facts.hparams(name), node)
             case Comparison():
@@ -352,20 +338,7 @@ def group_text(value: HParam) -> str:
     return hparam_text(_as_number(value))
 
 
-def _is_live(facts: RunFacts) -> Mask:
-    times = zip(facts.last_event_times, facts.modified_times, strict=True)
-    return _array([is_live(last, modified, facts.now) for last, modified in times])
-
-
-def _is_newest(times: Sequence[float | None], count: int) -> Mask:
-    """Of runs with equal times, the last is the newest; those without events are the oldest."""
-    latest_first = np.argsort(-np.array(times, float)[::-1], kind="stable")  # None becomes NaN.
-    is_newest = np.zeros(len(times), np.bool_)
-    is_newest[::-1][latest_first[:count]] = True
-    return is_newest
-
-
-def _array(values: Sequence[bool]) -> Mask:
+def _array(values: Sequence[bool] | Mask) -> Mask:
     return np.array(values, np.bool_)
 
 

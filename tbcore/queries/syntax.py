@@ -1,6 +1,6 @@
 """Query syntax: parses queries and attributes into trees.
 
-    vit lr>1e-3 | -(has:nan | live)     ->     Or(And(Word, Comparison), Not(Or(Has, Live)))
+    vit lr>1e-3 | -(has:nan | live)     ->     Or(And(Word, Comparison), Not(Or(Has, Term)))
 
 A chunk is a stretch of text without a blank, `|`, `(` or `)`, except in double quotes, `:at( )` and
 `:change( )`. The parser looks for operators and colons in a chunk's mask: the chunk with each
@@ -19,13 +19,8 @@ from tbcore.queries.evaluation import (
     Attribute,
     Comparison,
     Expression,
-    Glob,
-    Has,
-    Live,
-    Newest,
     Node,
     Not,
-    Noted,
     Offer,
     Or,
     Place,
@@ -34,6 +29,7 @@ from tbcore.queries.evaluation import (
     ignoring_case,
     read_number,
 )
+from tbcore.queries.terms import MASKED, QUOTED, TERMS, WITH_STEP, name_or_glob, unquoted
 
 MAX_QUERY_CHARACTERS = 500
 """Maximum number of characters of a query."""
@@ -47,13 +43,10 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 """Seconds of each unit of a duration."""
 
 _BLANK = " \t\n\r\f\v\xa0"
-_QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
-_WITH_STEP = r"(?i:at|change)\([^)]*\)"
-_CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:{_WITH_STEP}|[^{_BLANK}|()"])*+')
-_MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:){_WITH_STEP}")
+_CHUNK = re.compile(rf'(?:{QUOTED.pattern}|:{WITH_STEP}|[^{_BLANK}|()"])*+')
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
 _BEFORE_JSON = re.compile(
-    rf'((?:{_QUOTED.pattern}|[^{_BLANK}|()"=<>!])++)(==?|!=)(?=[{{\[])', re.ASCII
+    rf'((?:{QUOTED.pattern}|[^{_BLANK}|()"=<>!])++)(==?|!=)(?=[{{\[])', re.ASCII
 )
 """A name and an operator before a list or dict."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -63,8 +56,6 @@ _OPERAND = rf'[^{_BLANK}|()"=<>!]+'
 _EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*+")
 """The part of a regular expression before the next blank or parenthesis."""
 _DURATION = re.compile(rf"({DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
-_NOTED = re.compile("is:|note:|#", re.IGNORECASE)
-_GLOB_TOKEN = re.compile(rf'{_MASKED.pattern}|\*+|\?|[^*?"]+|"')
 
 
 def parse(text: str) -> Node:
@@ -89,26 +80,6 @@ def parse_attribute(text: str) -> Attribute:
         at = 0 if chunk.startswith(":") else length
         raise QueryError("expected a name such as lr or val/loss:last", at)
     return _attribute(chunk, 0)
-
-
-def name_or_glob(text: str) -> str | Glob:
-    """The lower-cased text; a Glob if it has `*` or `?` outside of double quotes."""
-    parts, is_glob = [""], False
-    for token in _GLOB_TOKEN.finditer(text.lower()):
-        is_wild = token[0][0] in "*?"
-        is_glob |= is_wild
-        if token[0][0] == "*":
-            parts.append("")
-        else:
-            parts[-1] += "." if is_wild else re.escape(_unquoted(token[0]))
-    if not is_glob:
-        return _unquoted(text).lower()
-    # The groups are atomic: each part between two `*` matches where it is first found, and there is
-    # no backtracking.
-    first, *middle, last = parts if len(parts) > 1 else ["", *parts]
-    inner = "".join(f"(?>.*?{part})" for part in middle)
-    pattern = f"{first}{inner}.*{last}" if len(parts) > 1 else last
-    return Glob(re.compile(pattern, re.DOTALL))
 
 
 class _Parser:
@@ -180,14 +151,10 @@ class _Parser:
         mask = _mask(chunk)
         if operator := _OPERATOR.search(mask):
             return _comparison(chunk, operator, start, self._text)
-        if mask[:4].lower() == "has:":
-            return _has(chunk[4:], start)
-        if sign := _NOTED.match(mask):
-            return _noted(sign[0].lower(), chunk[sign.end() :], start)
-        if mask[:7].lower() == "newest:":
-            return _newest(chunk[7:], start + 7)
-        if mask.lower() in ("live", "quiet"):
-            return Live() if mask.lower() == "live" else Not(Live())
+        lowered = mask.lower()
+        for word, term in TERMS.items():
+            if lowered == word or (lowered.startswith(word) and word[-1] in ":#"):
+                return term(chunk[len(word) :], start + len(word))
         name = name_or_glob(chunk)
         return Word(name) if isinstance(name, str) else name
 
@@ -229,10 +196,10 @@ class _Parser:
         self.at += 3  # 1
         start = self.at
         if self._text.startswith('"', start):
-            quoted = _QUOTED.match(self._text, start)
+            quoted = QUOTED.match(self._text, start)
             if quoted is None:
                 raise QueryError("unclosed quote", start)
-            pattern, self.at, start = _unquoted(quoted[0]), quoted.end(), start + 1
+            pattern, self.at, start = unquoted(quoted[0]), quoted.end(), start + 1
         else:
             depth = 0
             while depth >= 0:
@@ -318,31 +285,6 @@ def _name_first(first: str, operator: str, rest: str) -> str | None:
     return f"{name}{_TURNED[operator]}{first} {name}{second[0]}{last}"
 
 
-def _has(text: str, start: int) -> Has:
-    """The node for `has:` and this text."""
-    if not text:
-        raise QueryError("nothing after has:", start)
-    end = start + len("has:") + len(text)
-    tag = None if text.lower() == "nan" else name_or_glob(text)
-    return Has(tag, _unquoted(text), Place(start, end, end))
-
-
-def _noted(sign: str, text: str, at: int) -> Noted:
-    """The node for `is:`, `note:` or `#`, and the text after it."""
-    if sign == "is:" and text.lower() not in ("starred", "archived"):
-        raise QueryError("expected starred or archived after is:", at + len(sign))
-    if not _unquoted(text):
-        raise QueryError(f"nothing after {sign}", at)
-    return Noted(sign, name_or_glob(text), at)
-
-
-def _newest(text: str, at: int) -> Newest:
-    """The node for `newest:` and this text, whose position is `at`."""
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise QueryError("expected a number of runs after newest:", at)
-    return Newest(int(text))
-
-
 def _attribute(text: str, start: int) -> Attribute:
     """The attribute that a chunk names; `start` is the chunk's position in the query."""
     name, colon, stat = text, "", ""
@@ -351,10 +293,10 @@ def _attribute(text: str, start: int) -> Attribute:
         name, colon, stat = text[:cut], ":", text[cut + 1 :]
     if not colon:
         is_fact = name.lower() in FACTS
-        return Attribute("fact", name.lower()) if is_fact else Attribute("hparam", _unquoted(name))
+        return Attribute("fact", name.lower()) if is_fact else Attribute("hparam", unquoted(name))
     at = start + len(name) + 1
     if stat.lower() in ("last", "min", "max", "nan"):
-        return Attribute("value", _unquoted(name), stat.lower())
+        return Attribute("value", unquoted(name), stat.lower())
     found = re.fullmatch(r"(at|change)\(([^)]*)\)", stat.lower())
     if found is None:
         known = "last, min, max, nan, at(STEP) or change(STEPS)"
@@ -363,14 +305,9 @@ def _attribute(text: str, start: int) -> Attribute:
     if step is None or not least <= step <= MAX_STEP or step != int(step):
         what = "a step" if found[1] == "at" else "a number of steps"
         raise QueryError(f"expected {what} in {found[1]}( )", at)
-    return Attribute("value", _unquoted(name), found[1], int(step))
+    return Attribute("value", unquoted(name), found[1], int(step))
 
 
 def _mask(chunk: str) -> str:
     """The chunk's mask; see the docstring of the module."""
-    return _MASKED.sub(lambda found: '"' * len(found[0]), chunk)
-
-
-def _unquoted(chunk: str) -> str:
-    """A chunk without its quotes."""
-    return _QUOTED.sub(lambda found: found[1].replace('""', '"'), chunk)
+    return MASKED.sub(lambda found: '"' * len(found[0]), chunk)

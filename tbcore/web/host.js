@@ -179,7 +179,7 @@
  *   null if it cannot be kept
  * @property {readonly Pick<Key, "key" | "label">[]} keys  keys of the focused row in the run list, for the help dialog
  * @property {(key: string, runs: readonly string[]) => boolean} onKey  acts if a key is one of these
- * @property {Readable<readonly (readonly [text: string, what: string])[]>} words  what completes queries for runs
+ * @property {Readable<readonly (readonly [text: string, what: string])[] | null>} words  what completes queries for runs, such as labels
  *
  * @typedef {object} Noted  about one run
  * @property {string} [label]  the name to show for it

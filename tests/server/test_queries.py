@@ -36,6 +36,7 @@ from tbcore.queries.evaluation import (
 )
 from tbcore.queries.offers import format_attribute
 from tbcore.queries.syntax import parse, parse_attribute
+from tbcore.queries.terms import TERMS as WORDS_OF_TERMS
 from tbcore_testing.demo import write_demo
 
 TABLE = json.loads((Path(__file__).parents[1] / "queries.json").read_text(encoding="utf-8"))
@@ -142,6 +143,16 @@ def test_examples_of_the_documentation_find_runs_of_the_demo(tmp_path: Path) -> 
     logs = tbcore.open(tmp_path)
     assert len(queries) > 4
     assert [query for query in queries if not logs.find(query)] == ["live | age<2h"]
+
+
+def test_each_term_is_documented_and_has_cases() -> None:
+    """tests/page/unit/completions.test.mjs compares the documentation and the page."""
+    page = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
+    table = page[page.index("## Terms") : page.index("## Combine terms")]
+    cases = [case["query"].lower() for case in [*TABLE["queries"], *TABLE["mistakes"]]]
+    for word in WORDS_OF_TERMS:
+        assert f"`{word}" in table, word
+        assert any(word in case for case in cases), word
 
 
 def test_queries_are_not_too_long() -> None:

@@ -23,7 +23,7 @@ const NONE = {
   setColor: signal(null),
   keys: [],
   onKey: () => false,
-  words: signal([]),
+  words: signal(null),
 };
 
 /** How long the first runs wait for what is noted about them: which are archived, and their names. */

@@ -1,8 +1,11 @@
 // What completes the text before the caret in a query.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { completionsOf } from "../../../tbcore/web/lib/queries/completions.js";
+import { plainFilter } from "../../../tbcore/web/lib/queries/filter.js";
+import { TERMS, WORDS, changesWith } from "../../../tbcore/web/lib/queries/terms.js";
 
 const NAMES = { hparams: ["lr", "learning_rate", "my param"], tags: ["val/loss", "val/acc", "train/loss", "re"] };
 
@@ -47,12 +50,27 @@ test("tags are completed up to the next slash if they are many", () => {
 });
 
 test("words of notes complete queries for runs, from their first letters on", () => {
-  const names = { hparams: [], tags: ["is/tag"], words: /** @type {[string, string][]} */ ([["is:starred", "starred runs"], ["is:archived", "archived runs"], ["note:", "a part of a note"], ["#Paper", "label"]]) };
+  const names = { hparams: [], tags: ["is/tag"], words: /** @type {[string, string][]} */ ([["#Paper", "label"]]) };
   const texts = (/** @type {string} */ text, /** @type {"runs" | "tags"} */ subject = "runs") => completionsOf(text, text.length, names, subject).map((one) => one.text);
   assert.deepEqual(texts("is:"), ["is:starred", "is:archived"]);
   assert.deepEqual(texts("lr>1 -is:s"), ["is:starred"]);
   assert.deepEqual(texts("#"), ["#Paper"]);
   assert.deepEqual(texts("#pa"), ["#Paper"]);
   assert.deepEqual(texts("no"), ["note:"]);
+  assert.deepEqual(texts("note:l"), []);
   assert.deepEqual(texts("is:", "tags"), []);
+  assert.deepEqual(completed("is:|"), []);
+});
+
+test("the documentation has each term in its table, with the same meaning first", () => {
+  const page = readFileSync(new URL("../../../docs/queries.md", import.meta.url), "utf8");
+  const plain = page.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "");
+  for (const { examples, meaning } of TERMS) assert.ok(plain.includes(`\n| ${examples.replaceAll("   ", ", ")} | ${meaning}`), examples);
+});
+
+test("only the server answers queries with a term, again after time or notes have changed what it finds", () => {
+  for (const example of TERMS.flatMap(({ examples }) => examples.split("   "))) assert.equal(plainFilter(example, "runs"), null, example);
+  const examples = ["live", "a -QUIET", "age<2h", "is:starred", "x|note:bug", "-#paper", "image olive step>3", "newest:3"];
+  assert.deepEqual(examples.map((text) => (["time", "notes"]).filter((cause) => changesWith(/** @type {"time"} */ (cause)).test(text)).join()), ["time", "time", "time", "notes", "notes", "notes", "", ""]);
+  assert.ok(WORDS.length > 10);
 });

@@ -97,7 +97,5 @@ export function allLabels(records) {
 
 /** The words that complete queries. @param {Records} records @returns {[text: string, what: string][]} */
 export function wordsOf(records) {
-  if (records.size === 0) return [];
-  const labels = allLabels(records).map((label) => /** @type {[string, string]} */ ([`#${label}`, "label"]));
-  return [["is:starred", "starred runs"], ["is:archived", "archived runs"], ["note:", "a part of a note"], ...labels];
+  return allLabels(records).map((label) => [`#${label}`, "label"]);
 }

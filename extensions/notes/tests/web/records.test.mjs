@@ -62,9 +62,9 @@ test("the term is added to any query, and taken away again", () => {
   assert.equal(withArchived("a | b", true), "is:archived (a | b)");
 });
 
-test("labels complete queries, those of most runs first; nothing does without notes", () => {
+test("labels complete queries, those of most runs first", () => {
   const records = new Map([["a", { labels: record(["x"]) }], ["b", { labels: record(["y", "x"]) }]]);
-  assert.deepEqual(wordsOf(records).map(([text]) => text), ["is:starred", "is:archived", "note:", "#x", "#y"]);
+  assert.deepEqual(wordsOf(records).map(([text]) => text), ["#x", "#y"]);
   assert.deepEqual(wordsOf(new Map()), []);
 });
 

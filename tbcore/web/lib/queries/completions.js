@@ -1,11 +1,12 @@
 /** What completes the text before the caret in a query. Pure functions, no DOM. */
 
 import { formatAttribute, typedStatistics } from "./names.js";
+import { BEGINNINGS, WORDS } from "./terms.js";
 
 /**
- * What a query can have: names, of which queries for tags have no hyperparameters, and other words with
- * what they are.
- * @typedef {{ hparams?: readonly string[], tags: readonly string[], words?: readonly (readonly [text: string, what: string])[] }} Names
+ * What a query can have: names, of which queries for tags have no hyperparameters, and words of notes with
+ * what they are; without notes, none or null.
+ * @typedef {{ hparams?: readonly string[], tags: readonly string[], words?: readonly (readonly [text: string, what: string])[] | null }} Names
  */
 
 /**
@@ -17,16 +18,8 @@ import { formatAttribute, typedStatistics } from "./names.js";
 
 /** Number of completions that are offered. */
 const MAX_COMPLETIONS = 8;
-/** The words of queries for runs, and what they are. */
-const WORDS = [
-  ["has:", "a tag, or nan"],
-  ["live", "being written"],
-  ["quiet", "not being written"],
-  ["step", "last step"],
-  ["age", "since the last event"],
-  ["took", "duration"],
-  ["newest:", "the runs with the latest events"],
-];
+/** Matches a part in which a colon is not that of a statistic. */
+const TERM = new RegExp(`^(?:${BEGINNINGS})`, "i");
 /** The part of a query before the caret that can be completed: after a blank, a sign or an open quote. */
 const PART = /(?:^|[\s|(])-?((?:has:)?"[^"]*|[^\s|()"=<>!*?]+)$/i;
 
@@ -54,11 +47,11 @@ export function completionsOf(text, caret, names, subject) {
     const tags = matching(names.tags, word).map((tag) => completion(`has:${formatAttribute({ kind: "value", name: tag })}`, "tag"));
     found = ["nan", "na", "n", ""].includes(word.toLowerCase()) || isMixed(word) ? [completion("has:nan", "NaN or infinite values"), ...tags] : tags;
   } else {
-    const stat = /^(?!newest:|is:|#)(.+):(\w*)$/i.exec(part);
+    const stat = TERM.test(part) ? null : /^(.+):(\w*)$/.exec(part);
     found = stat
       ? typedStatistics().filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
       : [
-          ...[...WORDS, ...(names.words ?? [])]
+          ...[...WORDS.filter(([, , changesWith]) => changesWith !== "notes" || names.words), ...(names.words ?? [])]
             .filter(([name]) => (part.length > 1 || part === "#") && name.toLowerCase().startsWith(part.toLowerCase()))
             .map(([name, what]) => completion(name, what)),
           ...matching(names.hparams ?? [], word).map((name) => completion(formatAttribute({ kind: "hparam", name }), "hyperparameter")),

@@ -6,6 +6,7 @@
 import { batch, effect, signal } from "@preact/signals-core";
 import { plainFilter } from "../../lib/queries/filter.js";
 import { offersFor } from "../../lib/queries/offers.js";
+import { changesWith } from "../../lib/queries/terms.js";
 import { ServerError, address } from "./server.js";
 
 /** @import { Filter, Match } from "../../lib/queries/filter.js" */
@@ -15,10 +16,8 @@ import { ServerError, address } from "./server.js";
 const RETRY_DELAY_MS = 3000;
 /** Time after which a query that depends on the time is asked again, in seconds. */
 const AGE_SECONDS = 30;
-/** Matches a query that depends on the time, and maybe others. */
-const TIMED = /\b(?:age|live|quiet)\b/i;
-/** Matches a query that depends on what is noted, and maybe others. */
-const NOTED = /\bis:|\bnote:|#/i;
+const TIMED = changesWith("time");
+const NOTED = changesWith("notes");
 
 /**
  * Keeps the answer to the current query up to date for as long as the page is open. Until there is
