@@ -78,7 +78,6 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.plugins.stats import PluginStats as PluginStats
     from tbcore.plugins.types import LoadedPlugin as LoadedPlugin
     from tbcore.plugins.types import MountedPlugin as MountedPlugin
-    from tbcore.queries import format_name as format_name
     from tbcore.queries import in_quotes as in_quotes
     from tbcore.queries import split_attributes as split_attributes
     from tbcore.queries.attributes import RunColumns as RunColumns

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from tbcore.engine import Command
-from tbcore_logs.commands.offers import Typed
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 # The scripts run this command with the words of the command line. It prints a line for each offer:
 # `=` and the word, or `dir` or `file` for what the shell itself has to find.
@@ -80,21 +77,18 @@ def completion(context: click.Context, *, shell: str, words: tuple[str, ...]) ->
     if not words:
         click.echo(SCRIPTS[shell], nl=False)
         return 0
-    if shell == "bash":
-        if len(words) != 2:
-            raise click.UsageError("expected the line and the word of Readline", context)
-        line, readline_word = words
-        *before, last = _split(line)
-        offers = _offers(context, [word.text for word in before[1:]], last.text)
-        # Readline replaces only the end of a word: what follows a quote, a colon or an equals sign.
-        kept = last.typed.removesuffix(readline_word)
-        start = _split(kept)[-1]
-        ends = [(o.type, o.value.removeprefix(start.text)) for o in offers]
-        printed = [(kind, _in_bash(end, start.quote)) for kind, end in ends]
+    if shell != "bash":
+        last = _words(words[-1])[0][-1] if shell == "fish" else words[-1]
+        printed = _offers(context, words[:-1], last)
+    elif len(words) != 2:
+        raise click.UsageError("expected the line and the word of Readline", context)
     else:
-        last_text = _split(words[-1])[-1].text if shell == "fish" else words[-1]
-        offers = _offers(context, list(words[:-1]), last_text)
-        printed = [(offer.type, offer.value) for offer in offers]
+        line, readline_word = words
+        before, _ = _words(line)
+        # Readline replaces only the end of a word: what follows a quote, a colon or an equals sign.
+        (*_, start), quote = _words(line.removesuffix(readline_word))
+        offers = _offers(context, before[1:-1], before[-1])
+        printed = [(kind, _in_bash(text.removeprefix(start), quote)) for kind, text in offers]
     for kind, text in dict.fromkeys(printed):
         # Names with control characters cannot be offered.
         if text.isprintable():
@@ -102,66 +96,33 @@ def completion(context: click.Context, *, shell: str, words: tuple[str, ...]) ->
     return 0
 
 
-def _offers(context: click.Context, words: list[str], last: str) -> list[CompletionItem[str]]:
-    """The words that may stand in place of the last one, which is incomplete."""
-    from click.shell_completion import CompletionItem, ShellComplete
+def _offers(context: click.Context, words: Sequence[str], last: str) -> list[tuple[str, str]]:
+    """The kinds and texts of what may stand in place of the last word, which is incomplete."""
+    from click.shell_completion import ShellComplete
 
-    def offers(last: str, value: str = "") -> list[CompletionItem[str]]:
-        typed = Typed(has_separator="--" in words, value=value)
-        root = context.find_root()
-        if isinstance(root.command, click.Group) and not words and not last.startswith("-"):
-            # Click would import all commands, to leave out hidden ones.
-            names = root.command.list_commands(root)
-            return [CompletionItem(name) for name in names if name.startswith(last)]
-        # With a parent, it does not search for the commands of extensions again.
-        shared = {"obj": typed, "parent": root}
-        return ShellComplete(root.command, shared, "tbcore", "").get_completions([*words], last)
-
-    if words and words[-1].startswith("--") and words[-1] != "--" and last.startswith("-"):
-        # Click would offer options, but this may be the value of one.
-        found = [offer for offer in offers("", last) if offer.value.startswith(last)]
-        if found:
-            return found
-    found = offers(last)
-    option, has_value, _ = last.partition("=")
-    if has_value and option.startswith("--") and "--" not in words:
-        for offer in found:
-            offer.value = f"{option}={offer.value}"
-    return found
+    root = context.find_root()
+    if isinstance(root.command, click.Group) and not words and not last.startswith("-"):
+        # Click would import all commands, to leave out hidden ones.
+        names = root.command.list_commands(root)
+        return [("plain", name) for name in names if name.startswith(last)]
+    # With a parent, it does not search for the commands of extensions again.
+    found = ShellComplete(root.command, {"parent": root}, "tbcore", "").get_completions(
+        [*words], last
+    )
+    option = re.match("--[^=]+=", last)  # Click offers values without their option.
+    return [(each.type, (option[0] if option else "") + each.value) for each in found]
 
 
-@dataclass
-class _Word:
-    """A word of a command line."""
+def _words(line: str) -> tuple[list[str], str]:
+    """The words of the start of a command line without their quotes, and the quote that is open.
 
-    typed: str = ""
-    text: str = ""
-    """Without quotes and backslashes."""
-    quote: str = ""
-    """The quote that is open at its end; else ""."""
-
-
-_PART = re.compile(
-    r"""\\(?P<escaped>.|\Z) | '(?P<single>[^']*)(?P<single_end>'|\Z)
-    | "(?P<double>(?:\\.|[^"\\])*)\\?(?P<double_end>"|\Z) | (?P<plain>[^\s\\'"]+) | \s+""",
-    re.VERBOSE | re.DOTALL,
-)
-"""A part of a word, or what stands between two words."""
-
-
-def _split(line: str) -> list[_Word]:
-    """The words of the start of a command line. The last one is incomplete, and may be empty."""
-    words = [_Word()]
-    for part in _PART.finditer(line):
-        kind, word = part.lastgroup, words[-1]
-        if kind is None:
-            words.append(_Word())
-            continue
-        word.typed += part[0]
-        word.quote = {"single_end": "'", "double_end": '"'}.get(kind, "") if not part[kind] else ""
-        word.text += part["escaped"] or part["single"] or part["plain"] or ""
-        word.text += re.sub(r'\\(["\\$`])', r"\1", part["double"] or "")
-    return words
+    The last word is incomplete, and may be empty.
+    """
+    for quote in ("", "'", '"'):
+        with suppress(ValueError):  # It is another quote.
+            *words, last = shlex.split(f"{line}\0{quote}")
+            return [*words, last.removesuffix("\0")], quote
+    return [""], ""
 
 
 def _in_bash(text: str, quote: str) -> str:

@@ -55,7 +55,7 @@ def _split(
 
 
 def names_option(
-    option: str, text: str, complete: offers.Complete, callback: Any = _with_names
+    option: str, text: str, complete: offers.Complete | None, callback: Any = _with_names
 ) -> Callable[[Any], Any]:
     return click.option(
         option, metavar="NAME,...", multiple=True, callback=callback, shell_complete=complete,
@@ -70,9 +70,7 @@ def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:
 def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the argument LOGDIR and the options --runs and --where."""
     query = "Only runs that a query finds, such as 'lr>1e-3 -has:nan'."
-    command = click.option("--where", metavar="QUERY", shell_complete=offers.where, help=query)(
-        command
-    )
+    command = click.option("--where", metavar="QUERY", help=query)(command)
     command = names_option("--runs", f"Only these runs; {_PATTERNS}", offers.runs)(command)
     return click.argument("logdir", required=False, type=click.Path())(command)
 
@@ -89,13 +87,11 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
         "Show groups of runs with equal hyperparameters, or by another rule of the page, such as "
         "seeds, numbers, 'exp/{seed}' or 're:EXPRESSION': means and deviations."
     )
-    command = click.option("--by", metavar="KEY,...", shell_complete=offers.by, help=rule)(command)
+    command = click.option("--by", metavar="KEY,...", help=rule)(command)
     command = limit_option(None, "Show at most N rows.")(command)
     reverse = click.option("-r", "--reverse", is_flag=True, help="Reverse the order.")
-    command = click.option("--sort", metavar="NAME", shell_complete=offers.sort, help=sort)(
-        reverse(command)
-    )
-    option = names_option("--columns", values, offers.columns, _split)
+    command = click.option("--sort", metavar="NAME", help=sort)(reverse(command))
+    option = names_option("--columns", values, None, _split)
     columns: Callable[..., int] = option(command)
     return columns
 
