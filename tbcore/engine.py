@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a name public.
     from tbcore.cli.parsing import Command as Command
     from tbcore.cli.parsing import CommandGroup as CommandGroup
-    from tbcore.cli.parsing import json_option as json_option
+    from tbcore.cli.parsing import converter as converter
     from tbcore.cli.parsing import logdir_specs as logdir_specs
     from tbcore.cli.parsing import logs_discarded as logs_discarded
-    from tbcore.cli.parsing import max_bytes as max_bytes
-    from tbcore.cli.parsing import max_bytes_option as max_bytes_option
     from tbcore.cli.parsing import warn as warn
     from tbcore.cli.parsing import warnings_printed as warnings_printed
     from tbcore.cli.parsing import whole_number as whole_number

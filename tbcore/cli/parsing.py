@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,8 +17,6 @@ from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
 
-_MAX_BYTES = "tbcore.max_bytes"
-"""Key in `click.Context.meta` of the value of --max_bytes, if it is given."""
 _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
@@ -104,45 +102,6 @@ def whole_number(text: str) -> int:
     """The type of options that take a number of things, 0 or more."""
     number: int = converter(lambda text: not_negative(int(text)), "an int, 0 or more")(text)
     return number
-
-
-_answer_size = converter(lambda text: 500 + not_negative(int(text) - 500), "an int, 500 or more")
-"""Enough for an answer from which all that may be left out is left out."""
-
-
-class _MaxBytesOption(click.Option):
-    """--max_bytes, which is an error without --json."""
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        if self.name in opts and not (opts.get("json") or opts.get("as_json")):
-            raise click.UsageError("--max_bytes is for --json", ctx)
-        value, args = super().handle_parse_result(ctx, opts, args)
-        if self.name in opts:  # Otherwise the value may be an object of click's own.
-            ctx.meta[_MAX_BYTES] = value
-        return value, args
-
-
-def max_bytes_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the option --max_bytes for the answers of a command that has --json."""
-    return click.option(
-        "--max_bytes", metavar="N", type=_answer_size, cls=_MaxBytesOption, expose_value=False,
-        help="With --json, print at most N bytes, and what is left out.",
-    )(command)  # fmt: skip
-
-
-def max_bytes() -> int | None:
-    """The value of --max_bytes of the command that is running; None without it."""
-    limit: int | None = click.get_current_context().meta.get(_MAX_BYTES)
-    return limit
-
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options --json, which is passed as `as_json`, and --max_bytes."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(
-        max_bytes_option(command)
-    )
 
 
 def _plugins_dir(folder: str) -> str:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import (
-    Command,
-    json_option,
-    logs_discarded,
-    max_bytes,
-    plugins_dir_option,
-    warn,
-)
+from tbcore.cli.parsing import Command, logs_discarded, plugins_dir_option
 from tbcore.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, short_help="List the installed plugins and their errors.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @plugins_dir_option
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def plugins(
     context: click.Context,
@@ -58,7 +51,11 @@ def plugins(
             )
     listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
     if as_json:
-        _print_json(listing, max_bytes())
+        import orjson
+
+        from tbcore.http.json import to_json
+
+        click.echo(orjson.dumps(orjson.loads(to_json(listing)), option=orjson.OPT_INDENT_2))
         return 0
     if not any(m.plugin.disabled_by is None for m in mounted):
         from tbcore.server.report import no_plugins_hint
@@ -92,23 +89,6 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
         default = "" if is_default else f"  (default: {option['default']})"
         yield f"    --set {listed['name']}.{option['name']}={option['value']}{default}"
         yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
-
-
-def _print_json(rows: list[Any], limit: int | None) -> None:
-    """Prints JSON: indented, or with a `limit` the first rows that fit, and how many do."""
-    import orjson
-
-    from tbcore.http.json import to_json
-
-    content, num = to_json(rows), len(rows)
-    if limit is None:
-        content = orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2)
-    while limit is not None and len(content) >= limit:
-        num -= 1
-        content = to_json([*rows[:num], {"cut": {"rows": f"{num} of {len(rows)}"}}])
-    if num < len(rows):
-        warn(f"cut to --max_bytes {limit}: {num} of {len(rows)} rows")
-    click.echo(content)
 
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Terms of queries that begin with a word of their own, such as `has:`, and names in queries.
 
 A new term is added here, with its description in `tbcore/web/lib/queries/terms.js`, which the page
-completes and explains; docs/queries.md has the same, and tests/queries.json has cases for it. It has
-a sign, as `newest:` does: words without one find names.
+completes and explains; docs/queries.md has the same, and tests/queries.json has cases for it. It
+has a sign, as `newest:` does: words without one find names.
 """
 
 from __future__ import annotations

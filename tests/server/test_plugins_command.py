@@ -116,37 +116,6 @@ def test_an_empty_list_has_the_variable_as_the_reason(distributions: Distributio
     assert "    not listed in TBCORE_PLUGINS" in others
 
 
-def test_the_list_of_plugins_fits_into_a_number_of_bytes(
-    distributions: Distributions, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first ones that fit, and how many these are; as in all commands that print JSON."""
-    from tbcore.cli import main
-
-    for number in range(9):
-        distributions.add(
-            f"good{number}", {f"good{number}": f"good{number}"}, {f"good{number}.py": GOOD}
-        )
-    assert main(["plugins", "--json"]) == 0
-    complete = json.loads(capsys.readouterr().out)
-    for limit in (500, 2000, 1_000_000):
-        assert main(["plugins", "--json", "--max-bytes", str(limit)]) == 0
-        output = capsys.readouterr()
-        rows = json.loads(output.out)
-        assert len(output.out) <= limit
-        if limit < 10_000:
-            cut = f"{len(rows) - 1} of 9"
-            assert rows.pop() == {"cut": {"rows": cut}}
-            assert output.err == f"tbcore: warning: cut to --max_bytes {limit}: {cut} rows\n"
-        assert rows == complete[: len(rows)]
-    assert rows == complete
-    for arguments, message in [
-        ((), "--max_bytes is for --json"),
-        (("--json", "--max_bytes", "499"), "--max_bytes: '499' is not valid; expected an int, 500"),
-    ]:
-        assert main(["plugins", "--max_bytes", "500", *arguments]) == 2
-        assert capsys.readouterr().err.startswith(f"tbcore: {message}")
-
-
 def test_without_any_plugin_the_list_has_how_to_install_them(
     distributions: Distributions, capsys: pytest.CaptureFixture[str]
 ) -> None:

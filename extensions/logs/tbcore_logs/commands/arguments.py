@@ -1,12 +1,20 @@
-"""What arguments and options of several commands mean: directories, and names with commas."""
+"""What arguments of several commands mean: directories, names with commas, and --max_bytes."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
+from tbcore.engine import converter
+
+_MAX_BYTES = "tbcore.max_bytes"
+"""Key in `click.Context.meta` of the value of --max_bytes, if it is given."""
+MIN_BYTES = 500
+"""Enough for an answer from which all that may be left out is left out."""
 _FIELD = r'(?:"(?:[^"]|"")*+"|(?!")[^,]*+)'
 
 
@@ -36,3 +44,45 @@ def split_names(text: str) -> list[str]:
     if re.fullmatch(rf"{_FIELD}(?:,{_FIELD})*", text):  # A text with quotes may still be a name.
         names = re.findall(rf"({_FIELD})(?:,|\Z)", text)
     return [name[1:-1].replace('""', '"') if name[0] == '"' else name for name in names if name]
+
+
+def _answer_size(text: str) -> int:
+    if (number := int(text)) < MIN_BYTES:
+        raise ValueError(text)
+    return number
+
+
+class _MaxBytesOption(click.Option):
+    """--max_bytes, which is an error without --json."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        if self.name in opts and not (opts.get("json") or opts.get("as_json")):
+            raise click.UsageError("--max_bytes is for --json", ctx)
+        value, args = super().handle_parse_result(ctx, opts, args)
+        if self.name in opts:  # Otherwise the value may be an object of click's own.
+            ctx.meta[_MAX_BYTES] = value
+        return value, args
+
+
+def max_bytes_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the option --max_bytes for the answers of a command that has --json."""
+    return click.option(
+        "--max_bytes", metavar="N", cls=_MaxBytesOption, expose_value=False,
+        type=converter(_answer_size, f"an int, {MIN_BYTES} or more"),
+        help="With --json, print at most N bytes, and what is left out.",
+    )(command)  # fmt: skip
+
+
+def max_bytes() -> int | None:
+    """The value of --max_bytes of the command that is running; None without it."""
+    limit: int | None = click.get_current_context().meta.get(_MAX_BYTES)
+    return limit
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options --json, which is passed as `as_json`, and --max_bytes."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(
+        max_bytes_option(command)
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tbcore import DataError
-from tbcore.engine import Command, guarded, json_option, loaded, logdir_specs, logs_discarded
+from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
+from tbcore_logs.commands.arguments import json_option
 
 
 @click.command(cls=Command, short_help=__doc__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tbcore.engine import json_option
 from tbcore_logs.commands import offers
+from tbcore_logs.commands.arguments import json_option
 from tbcore_logs.commands.options import LogCommand
 
 

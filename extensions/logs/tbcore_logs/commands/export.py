@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.engine import json_option
+from tbcore_logs.commands.arguments import json_option
 from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from tbcore.engine import Command, max_bytes_option, split_attributes, whole_number
+from tbcore.engine import Command, split_attributes, whole_number
 from tbcore_logs.commands import offers
+from tbcore_logs.commands.arguments import max_bytes_option
 
 
 class LogCommand(Command):

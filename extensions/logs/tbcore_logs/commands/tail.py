@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.engine import json_option, whole_number
+from tbcore.engine import whole_number
+from tbcore_logs.commands.arguments import json_option
 from tbcore_logs.commands.options import (
     LogCommand,
     limit_option,

@@ -19,8 +19,9 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import max_bytes, warn
+from tbcore.engine import warn
 from tbcore_logs import Logs, Run
+from tbcore_logs.commands.arguments import max_bytes
 from tbcore_logs.forms import AUDIO, IMAGE
 from tbcore_logs.printing.access import (
     ITEMS_OF,

@@ -22,7 +22,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import max_bytes, to_json, warn
+from tbcore.engine import to_json, warn
+from tbcore_logs.commands.arguments import max_bytes
 
 _TEXTS_PER_ANSWER = 8
 """A text gets at most this part of an answer in which not everything fits."""

@@ -15,8 +15,9 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.engine import max_bytes, one_line, warn
+from tbcore.engine import one_line, warn
 from tbcore_logs import Run
+from tbcore_logs.commands.arguments import max_bytes
 from tbcore_logs.drawings import time_of
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
