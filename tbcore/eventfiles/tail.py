@@ -109,7 +109,6 @@ class FileReader:
         """Whether the file has, or had, a damaged record."""
         self.other_kind: str | None = None
         """The kind of a file that has the name of an event file, but never had a record."""
-        self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
         """Fingerprints of the first bytes, of bytes in the middle, and of the last bytes before
@@ -125,6 +124,10 @@ class FileReader:
     @property
     def path(self) -> str:
         return self.scanned.path
+
+    @property
+    def tuning(self) -> Tuning:
+        return self._decoder.tuning
 
     @property
     def bookmark(self) -> Bookmark:

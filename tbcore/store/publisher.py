@@ -19,6 +19,17 @@ from tbcore.text import one_line
 logger = logging.getLogger(__name__)
 
 
+class _Shown:
+    """Runs that are shown as an index has them."""
+
+    def __init__(self, runs: Mapping[str, StoredRun]) -> None:
+        self.runs = runs
+        sizes = [size for run in runs.values() for size in run.sizes]
+        self.num_files, self.num_bytes = len(sizes), sum(sizes)
+        self.problems = [problem for run in runs.values() for problem in run.problems]
+        """What the index has recorded for them, one line each."""
+
+
 class Publisher:
     """Publishes views of runs and the loader's status, and logs problems."""
 
@@ -33,9 +44,8 @@ class Publisher:
         """Names of the runs that have disappeared since the last publication."""
         self.stored: Mapping[str, StoredRun] = {}
         """The runs that are shown as an index has them."""
-        self._shown: Mapping[str, StoredRun] = {}
+        self._shown = _Shown({})
         """`stored` as of the last publication."""
-        self._num_stored_files = self._num_stored_bytes = 0
         self.paced: Collection[Root] = ()
         """The directories that cost requests to list."""
         self._board = board
@@ -45,8 +55,6 @@ class Publisher:
         self._problems = Problems()
         self._index_problems: Collection[str] = ()
         """The problems of the index, one line each."""
-        self._stored_problems: Sequence[str] = ()
-        """The problems that the index has recorded for the runs in `stored`, one line each."""
         self._bugs: dict[str, str] = {}
         """Maps each operation that failed because of a bug to a line about the exception."""
         self._bugs_of_pass: set[str] = set()
@@ -76,16 +84,13 @@ class Publisher:
                 views[run] = view
         removed, self.removed = self.removed, []
         new: dict[str, StoredRun] = {}
-        if self.stored is not self._shown:
-            new = {n: run for n, run in self.stored.items() if self._shown.get(n) is not run}
-            kept = {run.name for run in runs}
-            removed += [n for n in self._shown if n not in self.stored and n not in kept]
-            self._shown = self.stored
-            sizes = [size for run in self._shown.values() for size in run.sizes]
-            self._num_stored_files, self._num_stored_bytes = len(sizes), sum(sizes)
-            known = set(self._stored_problems)
-            self._stored_problems = [p for run in self._shown.values() for p in run.problems]
-            log_lines(logging.WARNING, [p for p in self._stored_problems if p not in known])
+        if self.stored is not self._shown.runs:
+            shown, kept = self._shown, {run.name for run in runs}
+            self._shown = _Shown(self.stored)
+            new = {n: run for n, run in self.stored.items() if shown.runs.get(n) is not run}
+            removed += [n for n in shown.runs if n not in self.stored and n not in kept]
+            known = set(shown.problems)
+            log_lines(logging.WARNING, [p for p in self._shown.problems if p not in known])
         # Only new runs are sorted: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
         self._board.commit(
@@ -108,8 +113,8 @@ class Publisher:
         self._problems.update([*missing, *self._lines(runs)], is_complete=not loading)
         problems = {p: at for p, at in self._problems.since.items() if p not in missing}
         other_files = [file for run in self._with_problems for file in run.reader.other_files]
-        bytes_read = sum(run.reader.bytes_read for run in runs) + self._num_stored_bytes
-        bytes_total = sum(run.reader.bytes_total for run in runs) + self._num_stored_bytes
+        bytes_read = sum(run.reader.bytes_read for run in runs) + self._shown.num_bytes
+        bytes_total = sum(run.reader.bytes_total for run in runs) + self._shown.num_bytes
         num_requests: dict[str, int] = {}
         for root in self.paced:
             num_requests |= root.num_requests
@@ -118,7 +123,7 @@ class Publisher:
                 loading=loading,
                 passes=self.passes,
                 num_runs=len(runs) + len(self.stored),
-                num_files=sum(len(run.files) for run in runs) + self._num_stored_files,
+                num_files=sum(len(run.files) for run in runs) + self._shown.num_files,
                 num_directories=self._scan.num_directories,
                 bytes_read=bytes_read,
                 # Files may have grown since the scan.
@@ -142,7 +147,7 @@ class Publisher:
         return [
             *self._scan.problems,
             *self._index_problems,
-            *self._stored_problems,
+            *self._shown.problems,
             *self._bugs.values(),
             *found,
         ]
