@@ -83,6 +83,9 @@ def test_groups_count_archived_runs_that_a_query_leaves_out(
     assert {name: (runs, mean) for name, runs, mean in rows} == groups
     _, *cells = lines(*options)
     assert {row[0]: row[1] for row in cells} == {g: runs[0] for g, (runs, _) in groups.items()}
+    _, *rows = piped("report", *options[1:], "--columns", "loss").stdout.split("| ---: | --- |\n")
+    report = [line.split(" | ")[:3] for line in rows[0].splitlines()]
+    assert {name.strip("| "): (runs, mean) for name, runs, mean in report} == groups
 
 
 @pytest.mark.parametrize(
@@ -96,13 +99,15 @@ def test_what_programs_get_is_the_same_with_archived_runs(
     noted: Path, arguments: tuple[str, ...]
 ) -> None:
     """They are in the data, and one line on stderr has their number, unless the query is about
-    them."""
+    them. In a report, which people read, each group has it too."""
     command, *options = arguments
     before = piped(command, noted, *options).stdout
     tbcore.open(noted)["c"].archived = True
     result = piped(command, noted, *options)
     line = "tbcore: 1 of 3 runs is archived; without archived runs: --where -is:archived\n"
     assert (result.returncode, result.stderr) == (0, line)
+    if command == "report":
+        before = before.replace("color=red | 3 |", "color=red | 3 (1 archived) |")
     assert result.stdout == before or "--json" in options
     assert "archived" not in piped(command, noted, *options, "--where", "-is:archived").stderr
     assert "archived" not in piped(command, noted, *options, "--where", "is:archived").stderr

@@ -14,6 +14,7 @@ from tbcore.engine import Attribute, RunColumns, did_you_mean, format_attribute,
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable
 from tbcore_logs.printing.drawing import sparkline
@@ -216,7 +217,7 @@ class GroupTable(NamedTuple):
     """`group`, `runs`, and then those of each chosen column."""
     rows: list[list[Any]]
     figures: list[PrintedColumn]
-    """The same for people: of a tag, a mean with its deviation."""
+    """The same for people: of a tag, a mean with its deviation; and how many runs are archived."""
     texts: list[list[Any]]
     """The rows of `figures`."""
     members: list[list[str]]
@@ -235,6 +236,8 @@ def group_table(
     groups: Groups,
     names: Sequence[str],
     columns: Sequence[Column],
+    notes: RunNotes,
+    left_out: Groups,
     *,
     order: Order,
     reverse: bool,
@@ -242,6 +245,8 @@ def group_table(
 ) -> GroupTable:
     """The rows of groups, sorted by `group`, `runs`, a column, which is the mean of a tag's values,
     or any name of `columns` of the table.
+
+    `left_out` are the groups of archived runs that the query leaves out.
     """
     members: list[list[str]] = [[] for _ in groups.names]
     for name, code in zip(names, groups.of_run.tolist(), strict=True):
@@ -249,7 +254,12 @@ def group_table(
     printed = [PrintedColumn("group", is_name=True), PrintedColumn("runs")]
     figures, known = [*printed], list[Order](["group", "runs"])
     cells: list[Sequence[Any]] = [groups.names, list(map(len, members))]
-    texts = [*cells]
+    more = dict(zip(left_out.names, left_out.sizes.tolist(), strict=True))
+    counts = [
+        _with_archived(own, more.get(name, 0), notes)
+        for name, own in zip(groups.names, members, strict=True)
+    ]
+    texts: list[Sequence[Any]] = [groups.names, counts]
     for column in columns:
         figures.append(PrintedColumn(column.text, column.title))
         if column.tag is None:
@@ -276,6 +286,16 @@ def group_table(
         printed, rows, figures,
         [[column[code] for column in texts] for code in places], [members[code] for code in places],
     )  # fmt: skip
+
+
+def _with_archived(own: Sequence[str], left_out: int, notes: RunNotes) -> int | str:
+    """The number of a group's runs, and how many of them are archived, as in `5 (2 archived)`, or
+    how many archived runs are left out, as in `3 (+2 archived)`.
+    """
+    archived = f"{sum('archived' in notes.of(name) for name in own):,}"
+    if left_out:
+        archived = f"+{left_out:,}"
+    return len(own) if archived == "0" else f"{len(own):,} ({archived} archived)"
 
 
 def _common(values: Sequence[Any]) -> Any:

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tbcore.engine import Attribute
-from tbcore_logs.groups import Groups
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
-    GroupTable,
     column_of,
     column_of_tag,
     group_table,
@@ -62,10 +60,12 @@ def list_runs(
     chosen, order = with_order(sort, chosen, by, lambda: attributes)
     if by is not None:
         groups = grouped(names, by, lambda: attributes)
-        table = group_table(groups, names, chosen, order=order, reverse=reverse, limit=limit)
+        left_out = grouped(selection.archived_others(logs, names), by, lambda: attributes)
+        table = group_table(
+            groups, names, chosen, RunNotes(lambda: logs.notes), left_out,
+            order=order, reverse=reverse, limit=limit,
+        )  # fmt: skip
         if is_terminal() and form is None:
-            others = grouped(selection.archived_others(logs, names), by, lambda: attributes)
-            _count_archived(table, others, RunNotes(lambda: logs.notes))
             print_table(table.figures, table.texts)
         else:
             print_table(table.columns, table.rows, form)
@@ -114,16 +114,3 @@ def _marks(own: Mapping[str, Any]) -> str:
     """The marks of a run in words: `archived starred #paper`."""
     marks = [field for field in ("archived", "starred") if own.get(field)]
     return " ".join([*marks, *(f"#{label}" for label in own.get("labels", ()))])
-
-
-def _count_archived(table: GroupTable, others: Groups, notes: RunNotes) -> None:
-    """Adds to each number of runs how many of them are archived, as in `5 (2 archived)`.
-
-    `others` are the groups of archived runs that the query leaves out, as in `3 (+2 archived)`.
-    """
-    left_out = dict(zip(others.names, others.sizes.tolist(), strict=True))
-    for row, own in zip(table.texts, table.members, strict=True):
-        count = sum("archived" in notes.of(name) for name in own)
-        text = f"+{left_out[row[0]]:,}" if row[0] in left_out else f"{count:,}"
-        if text != "0":
-            row[1] = f"{row[1]:,} ({text} archived)"

@@ -95,11 +95,15 @@ def report(
         runs = _with_any(found, shown)
         tags = shown if selection.tags is None else tags
     chosen, order = with_order(sort, chosen, by, attributes, at)
-    groups = None if by is None else grouped([run.name for run in runs], by, attributes)
+    groups: list[Groups] = []
+    if by is not None:
+        left_out = [logs[name] for name in selection.archived_others(logs, names)]
+        both = runs, _with_any(left_out, tags)
+        groups = [grouped([run.name for run in own], by, attributes) for own in both]
     rows = _rows(logs, runs, chosen, groups, order=order, reverse=reverse)
     rows, num_rows = rows[:limit], len(rows)
     num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
-    what = "run" if groups is None else "group"
+    what = "group" if groups else "run"
     title = os.path.basename(os.path.abspath(selection.path())) or "runs"
     lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(rows[:num_shown], chosen, what)]
     if num_shown < num_rows:
@@ -159,23 +163,31 @@ def _rows(
     logs: Logs,
     runs: Sequence[Run],
     columns: Sequence[Column],
-    groups: Groups | None,
+    groups: Sequence[Groups],
     *,
     order: Order,
     reverse: bool,
 ) -> list[_Row]:
-    """The rows of runs, or if there are `groups`, of these."""
+    """The rows of runs, or of groups: `groups` are those of these runs, and of those left out."""
     names = [run.name for run in runs]
-    if groups is not None:
-        table = group_table(groups, names, columns, order=order, reverse=reverse, limit=None)
+    notes = RunNotes(lambda: logs.notes)
+    if groups:
+        own, left_out = groups
+        table = group_table(
+            own, names, columns, notes, left_out, order=order, reverse=reverse, limit=None
+        )
         return [
-            _Row(name, f"{count:,}", list(map(short, cells)), [logs[run] for run in members])
+            _Row(
+                name,
+                f"{count:,}" if isinstance(count, int) else count,
+                list(map(short, cells)),
+                [logs[run] for run in members],
+            )
             for (name, count, *cells), members in zip(table.texts, table.members, strict=True)
         ]
     tags = [column.tag for column in columns if column.tag is not None]
     steps = {run.name: _last_step(run, tags) for run in runs}
     rows = []
-    notes = RunNotes(lambda: logs.notes)
     labels = notes.labels(names)
     for _, name, step, _, _, *cells in run_rows(
         logs, names, columns, steps, order=order, reverse=reverse
