@@ -78,6 +78,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.plugins.types import MountedPlugin as MountedPlugin
     from tbcore.queries import in_quotes as in_quotes
     from tbcore.queries import split_attributes as split_attributes
+    from tbcore.queries.attributes import RunAttributes as RunAttributes
     from tbcore.queries.attributes import RunColumns as RunColumns
     from tbcore.queries.evaluation import Attribute as Attribute
     from tbcore.queries.evaluation import fact_of as fact_of

@@ -140,20 +140,21 @@ class RunAttributes:
     """Makes columns of attributes, and caches those that are slow to compute. Thread-safe."""
 
     def __init__(self, multiplexer: Multiplexer) -> None:
-        self._multiplexer = multiplexer
+        self.multiplexer = multiplexer
         self._lock = threading.Lock()
         self._index = Index(InheritedHParams(-1), ())
         self._cache: dict[_ColumnKey, _CachedColumn] = {}
         """Columns of points, the most recently used last."""
 
-    def columns(self) -> RunColumns:
-        """Columns for all runs, as of the last commit."""
+    def columns(self, notes: Notes | None = None) -> RunColumns:
+        """Columns for all runs, as of the last commit. `notes` for queries replace the server's."""
         with self._lock:
-            state, hparams = self._multiplexer._with_hparams()
+            state, hparams = self.multiplexer._with_hparams()
             if self._index.hparams is not hparams:
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
-            notes = self._multiplexer._board.notes or self._multiplexer._board.notes_fault
-            return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
+            board = self.multiplexer._board
+            noted = notes or board.notes or board.notes_fault
+            return RunColumns(state, self._index, self._cached_column, list(state.runs), noted)
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
         """The cached points of a column, without those of removed runs. Callers add to it."""
@@ -203,13 +204,6 @@ class RunColumns:
         self.last_event_times: Sequence[float | None] = [run.last_event_time for run in details]
         self.modified_times: Sequence[float | None] = [run.modified for run in details]
         self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
-
-    @classmethod
-    def of(cls, multiplexer: Multiplexer, notes: Notes | None = None) -> RunColumns:
-        """Columns for all runs, as of the last commit, with notes for queries."""
-        columns = RunAttributes(multiplexer).columns()
-        columns._notes = notes
-        return columns
 
     def changed_since(self, generation: int) -> RunColumns:
         """Columns for the runs that have changed, or inherit changes, since a generation."""

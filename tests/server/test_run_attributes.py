@@ -23,7 +23,7 @@ from starlette.testclient import TestClient
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.queries import attributes as attributes_module
-from tbcore.queries.attributes import RunAttributes, RunColumns
+from tbcore.queries.attributes import RunAttributes
 from tbcore.queries.syntax import parse
 from tbcore.store.board import Board
 from tbcore.store.loader import Loader
@@ -361,7 +361,7 @@ def test_properties_values_at_a_step_and_changes_are_those_of_the_points_as_writ
         multiplexer = Multiplexer(board=board)
         specs = [LogdirSpec(None, path)]
         Loader(board, specs, purge_orphaned_data=False).load_once()
-        columns = RunColumns.of(multiplexer)
+        columns = RunAttributes(multiplexer).columns()
         at, change = (columns.points("x", stat, back) for stat in ("at", "change"))
         for run, found, changed in zip(columns.runs, at, change, strict=True):
             points = runs[int(run)]

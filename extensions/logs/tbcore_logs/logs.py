@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Multiplexer
 from tbcore.engine import (
     Notes,
+    RunAttributes,
     RunColumns,
     close_matches,
     one_line,
@@ -29,7 +29,7 @@ from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
-from tbcore_logs.reading import Paths, multiplexer_of, reader_of
+from tbcore_logs.reading import Paths, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.series import Point, ScalarSeries
 from tbcore_logs.tables import Categories, LogTable, ScalarTable, free_name
@@ -61,6 +61,8 @@ class Logs(Mapping[str, Run]):
         self._reader = reader_of(paths, purge_orphaned_data=purge_orphaned_data)
         self._runs: dict[str, Run] = {}
         """The runs that were looked up, without those that have changed since."""
+        self._all: tuple[list[RunSnapshot], RunAttributes] | None = None
+        """The data of all runs, and its attributes, once these were used."""
 
     # -- runs ----------------------------------------------------------------------------------
 
@@ -140,6 +142,7 @@ class Logs(Mapping[str, Run]):
 
         Runs and series that the caller still has do not change.
         """
+        self._all = None
         for name in runs:
             self._runs.pop(name, None)
             self._reader.forget(name)
@@ -149,7 +152,7 @@ class Logs(Mapping[str, Run]):
 
         With `none_archived`, queries find what they would find if no run were archived.
         """
-        columns = RunColumns.of(self._everything(), notes_of(self._reader, none_archived))
+        columns = self._everything().columns(notes_of(self._reader, none_archived))
         columns.report = self._reader.report
         return columns
 
@@ -268,7 +271,7 @@ class Logs(Mapping[str, Run]):
         where a run has no value. All other columns are objects, with None for a missing value.
         """
         selected = self._selected(runs, where)
-        all_found = self._everything().hyperparameters(run.name for run in selected)
+        all_found = self._everything().multiplexer.hyperparameters(run.name for run in selected)
         self._reader.report(*filter(None, (own.problem for own in all_found.values())))
         by_run = {name: own.values for name, own in all_found.items() if own.values}
         found = [run for run in selected if run.name in by_run]
@@ -293,6 +296,7 @@ class Logs(Mapping[str, Run]):
         changed = self._reader.refresh()
         for name in changed:
             self._runs.pop(name, None)
+            self._all = None
         return changed
 
     def follow(self, *, interval: float | None = None) -> Iterator[set[str]]:
@@ -323,9 +327,13 @@ class Logs(Mapping[str, Run]):
 
     # -- private -------------------------------------------------------------------------------
 
-    def _everything(self) -> Multiplexer:
-        """A multiplexer with all runs, which are read."""
-        return multiplexer_of(load(map(self._run, self._reader.names()), self._reader))
+    def _everything(self) -> RunAttributes:
+        """The attributes of all runs, which are read."""
+        snapshots = load(map(self._run, self._reader.names()), self._reader)
+        found, known = list(snapshots.values()), self._all
+        if known is None or list(map(id, known[0])) != list(map(id, found)):
+            self._all = known = found, RunAttributes(multiplexer_of(snapshots))
+        return known[1]
 
     def _run(self, name: str) -> Run:
         return self._runs.setdefault(name, Run(name, self._reader))

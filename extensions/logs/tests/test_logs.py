@@ -581,3 +581,13 @@ def test_a_broken_extension_for_indexes_costs_only_indexes(
     assert [record.getMessage() for record in caplog.records] == [
         "an index of broken 1.0 cannot be imported"
     ]
+
+
+def test_attributes_of_runs_are_computed_once_until_something_changes(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [0.5]})
+    logs = tbcore.open(tmp_path)
+    first = logs.attributes().index
+    assert logs.attributes(none_archived=True).index is first
+    write_run(tmp_path, "b", scalars={"loss": [0.25]})
+    logs.refresh()
+    assert logs.attributes().points("loss", "last", None) == [(0, 0.5), (0, 0.25)]

@@ -19,6 +19,7 @@ import orjson
 
 from tbcore import BadRequestError, Multiplexer, NotFoundError
 from tbcore.engine import (
+    RunAttributes,
     RunColumns,
     close_matches,
     listed,
@@ -94,7 +95,7 @@ class Defaults:
         if not self.values or not multiplexer.runs() or is_known or state == self._checked:
             return
         self._checked = state
-        unknown = [*_unknown(self.values, RunColumns.of(multiplexer), tabs)]
+        unknown = [*_unknown(self.values, RunAttributes(multiplexer).columns(), tabs)]
         self.generation += unknown != self._unknown
         self._unknown = unknown
 
@@ -250,7 +251,7 @@ def _is_rule(value: Any) -> bool:
         try:
             if value.startswith("by:"):  # The page reads it as a query, not as a shell does.
                 list(map(parse_attribute, split_attributes(value[3:])))
-            _group(value, RunColumns.of(Multiplexer()))
+            _group(value, RunAttributes(Multiplexer()).columns())
         except BadRequestError:
             return False
     return True
