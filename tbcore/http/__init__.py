@@ -10,6 +10,7 @@ Functions that make responses accept any text and number that a log may contain:
 valid Unicode is replaced, and numbers that JSON does not have become strings.
 """
 
+from tbcore.http.json import number_texts
 from tbcore.http.parameters import (
     is_reader,
     json_body,
@@ -34,7 +35,7 @@ from tbcore.http.responses import (
 
 __all__ = [
     "bytes_response", "columns_response", "csv_response", "error_response", "is_reader",
-    "json_body", "json_response", "not_modified", "optional", "optional_int", "request_body",
-    "required", "safe_content_type", "series_response", "streaming_response", "string_in",
-    "strings_in",
+    "json_body", "json_response", "not_modified", "number_texts", "optional", "optional_int",
+    "request_body", "required", "safe_content_type", "series_response", "streaming_response",
+    "string_in", "strings_in",
 ]  # fmt: skip

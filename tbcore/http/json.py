@@ -14,6 +14,7 @@ from uuid import UUID
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from tbcore.store.state import TagsByRun
 from tbcore.text import nonfinite_name, printable
@@ -44,6 +45,18 @@ def to_json(data: Any) -> bytes:
         release_gil()
     body.truncate()
     return body.getvalue()
+
+
+def number_texts(numbers: NDArray[Any]) -> list[str]:
+    """The JSON of each number of a column: the shortest digits that identify it among those of its
+    dtype; `"NaN"`, `"Infinity"` and `"-Infinity"`, with quotes, where there are none.
+    """
+    contiguous = np.ascontiguousarray(numbers)
+    encoded = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()
+    texts = encoded.split(",") if encoded else []
+    for index in np.flatnonzero(~np.isfinite(contiguous)).tolist():
+        texts[index] = f'"{nonfinite_name(contiguous[index])}"'
+    return texts
 
 
 def release_gil() -> None:

@@ -13,6 +13,9 @@ import re
 _NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 """Finds what a name without quotes may not have; see docs/queries.md."""
 
+STATS = "last", "min", "max", "nan"
+"""The statistics of a tag that need no number."""
+
 
 def format_name(name: str) -> str:
     """A name or value as a query has it, in quotes if it needs them."""

@@ -13,6 +13,7 @@ import json
 import re
 from typing import NoReturn
 
+from tbcore.queries import STATS
 from tbcore.queries.evaluation import (
     DECIMAL,
     And,
@@ -295,11 +296,11 @@ def _attribute(text: str, start: int) -> Attribute:
         is_fact = name.lower() in FACTS
         return Attribute("fact", name.lower()) if is_fact else Attribute("hparam", unquoted(name))
     at = start + len(name) + 1
-    if stat.lower() in ("last", "min", "max", "nan"):
+    if stat.lower() in STATS:
         return Attribute("value", unquoted(name), stat.lower())
     found = re.fullmatch(r"(at|change)\(([^)]*)\)", stat.lower())
     if found is None:
-        known = "last, min, max, nan, at(STEP) or change(STEPS)"
+        known = f"{', '.join(STATS)}, at(STEP) or change(STEPS)"
         raise QueryError(f"unknown statistic '{stat}'; expected {known}", at)
     step, least = read_number(found[2].strip(_BLANK)), 1 if found[1] == "change" else -MAX_STEP
     if step is None or not least <= step <= MAX_STEP or step != int(step):

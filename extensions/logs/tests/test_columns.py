@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from commands import piped
 
 import tbcore
+from tbcore.queries import STATS
+from tbcore_logs.commands import offers
+from tbcore_logs.logs import At
 from tbcore_testing import write_run
 
 ODD = ("", "a:min", "a", "x,y", 'say "hi"', "d:at(3)", ":last", "two words", "re:x", "-dash")
@@ -129,3 +132,8 @@ def test_a_file_that_was_cut_off_is_a_problem_of_each_answer(tmp_path: Path) -> 
         assert found.returncode == 3, command
         assert "; the file was cut off" in found.stderr
         assert found.stderr.count(str(path)) == 1
+
+
+def test_python_and_shells_have_the_statistics_of_queries() -> None:
+    assert get_args(get_args(At)[0]) == ("first", *STATS)
+    assert (*STATS, "argmin", "argmax") == offers._STATS

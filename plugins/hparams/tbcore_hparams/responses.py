@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from tbcore.http import json_response
+from tbcore.http import json_response, number_texts
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment import Experiment, HParamInfo, MetricInfo
 from tbcore_hparams.experiment_data import ExperimentData, Groups
@@ -149,8 +149,8 @@ def _session_texts(data: ExperimentData, indices: Rows, *, has_metrics: bool) ->
     sessions = [data.sessions.all[index] for index in indices.tolist()]
     rows = zip(
         sessions,
-        _number_texts(np.array([session.start for session in sessions], np.float64)),
-        _number_texts(np.array([session.end for session in sessions], np.float64)),
+        number_texts(np.array([session.start for session in sessions], np.float64)),
+        number_texts(np.array([session.end for session in sessions], np.float64)),
         _joined(metric_cells, len(sessions)),
         strict=True,
     )
@@ -175,7 +175,7 @@ def _metric_cells(
 ) -> Cells:
     """The message MetricValue of each row; "" where it is not present."""
     prefix = f'{{"name":{_text(name._asdict())},"value":'
-    columns = [_number_texts(column) for column in (value, step, wall_time)]
+    columns = [number_texts(column) for column in (value, step, wall_time)]
     cells = [
         f'{prefix}{value_},"trainingStep":{step_},"wallTimeSecs":{wall_time_}}}'
         for value_, step_, wall_time_ in zip(*columns, strict=True)
@@ -187,7 +187,7 @@ def _hparam_cells(name: str, values: Values) -> Cells:
     """A JSON object member for each row: the name and the value; "" where it is missing."""
     texts = np.full(len(values.kind), None, object)
     is_number = values.kind == NUMBER
-    texts[is_number] = _number_texts(values.number[is_number])
+    texts[is_number] = number_texts(values.number[is_number])
     texts[values.kind == NULL] = "null"
     is_bool = values.kind == BOOL
     texts[is_bool] = np.where(values.number[is_bool] != 0, "true", "false")
@@ -215,18 +215,6 @@ def _joined(
         order = np.argsort(rank, axis=0, kind="stable").T.tolist()
         rows = ([row[index] for index in indices] for row, indices in zip(rows, order, strict=True))
     return [",".join(filter(None, row)) for row in rows]
-
-
-def _number_texts(numbers: NDArray[Any]) -> list[str]:
-    """The JSON of each number; "NaN", "Infinity" and "-Infinity" for non-finite ones."""
-    if not len(numbers):
-        return []
-    contiguous = np.ascontiguousarray(numbers)
-    texts = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",")
-    for row in np.flatnonzero(~np.isfinite(numbers)).tolist():
-        number = numbers[row]
-        texts[row] = '"NaN"' if np.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
-    return texts
 
 
 def _text(value: str | int | dict[str, str]) -> str:

@@ -8,16 +8,16 @@ with WRITERS["csv"](file) as writer:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Self
 
 import click
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from tbcore.engine import one_line
+from tbcore.http import number_texts
 from tbcore_logs.printing.json_output import FirstLines, json_line
 from tbcore_logs.printing.output import csv_line
 
@@ -62,6 +62,9 @@ class Writer:
         """Writes a chunk of rows. All of them have the same texts; `columns` are the numbers."""
         raise NotImplementedError
 
+    def _write_lines(self, lines: Iterable[str]) -> None:
+        self._file.write("\n".join([*lines, ""]).encode("utf-8", "backslashreplace"))
+
     def _end(self) -> None:
         """Writes the rest of the file."""
 
@@ -70,17 +73,18 @@ class CsvWriter(Writer):
     """Writes CSV as in RFC 4180, but with LF. Control characters are escaped only on a terminal."""
 
     def _write_header(self) -> None:
-        self._file.write(self._line([*self._texts, *self._numbers]) + b"\n")
+        self._write_lines([self._line([*self._texts, *self._numbers])])
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-        start = self._line(texts) + b","
-        cells = [_digits(column, {}) for column in columns]
-        lines = [start + b",".join(row) for row in zip(*cells, strict=True)]
-        self._file.write(b"\n".join([*lines, b""]))
+        cells = [_cells(column) for column in columns]
+        for column, own in zip(columns, cells, strict=True):
+            for index in np.flatnonzero(~np.isfinite(np.ma.filled(column, 0))).tolist():
+                own[index] = str(column[index])
+        start = self._line(texts) + ","
+        self._write_lines([start + ",".join(row) for row in zip(*cells, strict=True)])
 
-    def _line(self, texts: Sequence[str]) -> bytes:
-        line = csv_line(list(map(one_line, texts)) if self._is_terminal else texts)
-        return line.encode("utf-8", "backslashreplace")
+    def _line(self, texts: Sequence[str]) -> str:
+        return csv_line(list(map(one_line, texts)) if self._is_terminal else texts)
 
 
 class JsonLinesWriter(Writer):
@@ -88,17 +92,15 @@ class JsonLinesWriter(Writer):
     `NaN`, `Infinity` and `-Infinity`."""
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-        start = json_line(dict(zip(self._texts, texts, strict=True))).encode()[:-1]
+        start = json_line(dict(zip(self._texts, texts, strict=True)))[:-1]
         pairs = zip(self._numbers, columns, strict=True)
         named = [(name, column) for name, column in pairs if not np.ma.getmaskarray(column).all()]
-        keys = [json_line({name: 0})[1:-2].encode() for name, _ in named]
-        names = {"nan": b'"NaN"', "inf": b'"Infinity"', "-inf": b'"-Infinity"'}
-        cells = [_digits(column, names) for _, column in named]
+        keys = [json_line({name: 0})[1:-2] for name, _ in named]
         lines = []
-        for row in zip(*cells, strict=True):
+        for row in zip(*(_cells(column) for _, column in named), strict=True):
             known = [key + cell for key, cell in zip(keys, row, strict=True) if cell]
-            lines.append(b",".join([start, *known]) + b"}\n")
-        self._file.write(b"".join(lines))
+            lines.append(",".join([start, *known]) + "}")
+        self._write_lines(lines)
 
 
 class ParquetWriter(Writer):
@@ -164,18 +166,11 @@ WRITERS: Mapping[str, type[Writer]] = {
 """Maps the ending of a file to its writer."""
 
 
-def _digits(column: NDArray[Any], names: Mapping[str, bytes]) -> list[bytes]:
-    """The shortest digits that identify each number among those of its dtype.
-
-    `names` maps `nan`, `inf` and `-inf` to the texts to write instead. Missing values are empty.
-    """
-    contiguous = np.ascontiguousarray(np.ma.getdata(column))
-    cells = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    for index in np.flatnonzero(~np.isfinite(contiguous)).tolist():
-        name = str(contiguous[index])
-        cells[index] = names.get(name, name.encode())
+def _cells(column: NDArray[Any]) -> list[str]:
+    """The JSON of each number; missing values are empty."""
+    cells = number_texts(np.ma.getdata(column))
     for index in np.flatnonzero(np.ma.getmaskarray(column)).tolist():
-        cells[index] = b""
+        cells[index] = ""
     return cells
 
 
