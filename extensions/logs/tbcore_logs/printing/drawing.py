@@ -45,17 +45,19 @@ def braille_chart(
     # 3. Extend columns to their neighbours, so that a stretch has no gaps. Set the dots.
     # 4. Add the labels.
     order = np.argsort(x, kind="stable")
-    finite = np.flatnonzero(np.isfinite(y[order]))
+    x, y = x[order], y[order]
+    finite = np.flatnonzero(np.isfinite(y))
     if not len(finite):
         return []
-    order = order[finite[0] : finite[-1] + 1]
-    x, values = x[order], np.where(np.isfinite(y), y, np.nan)[order].astype(np.float64)
-    labels = [f"{np.nanmax(values):.4g}", f"{np.nanmin(values):.4g}"]
+    numbers = y if len(finite) == len(y) else y[finite]
+    x, y = x[finite[0] : finite[-1] + 1], y[finite[0] : finite[-1] + 1]
+    labels = [f"{limit:.4g}" for limit in (numbers.max(), numbers.min())]
     margin = max(map(len, labels))
     num_columns, num_rows = max(width - margin - 2, 8) * 2, (height - 2) * 4
     column = (_scaled(x.astype(np.float64)) * (num_columns - 1)).round()  # 1
-    kept = outline_rows(values, np.unique(column, return_index=True)[1])
-    row = ((1 - _scaled(values[kept])) * (num_rows - 1)).round()
+    kept = outline_rows(y, np.append(0, np.flatnonzero(column[1:] != column[:-1]) + 1))
+    values = np.where(np.isfinite(y[kept]), y[kept], np.nan).astype(np.float64)
+    row = ((1 - _scaled(values)) * (num_rows - 1)).round()
     dots = np.zeros((num_rows, num_columns), np.bool_)
     all_rows = np.arange(num_rows)[:, None]
     for columns, rows in stretches(column[kept], row):
