@@ -51,11 +51,10 @@ def number_texts(numbers: NDArray[Any]) -> list[str]:
     """The JSON of each number of a column: the shortest digits that identify it among those of its
     dtype; `"NaN"`, `"Infinity"` and `"-Infinity"`, with quotes, where there are none.
     """
-    contiguous = np.ascontiguousarray(numbers)
-    encoded = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()
-    texts = encoded.split(",") if encoded else []
-    for index in np.flatnonzero(~np.isfinite(contiguous)).tolist():
-        texts[index] = f'"{nonfinite_name(contiguous[index])}"'
+    encoded = orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)
+    texts = encoded[1:-1].decode().split(",") if len(numbers) else []
+    for index in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        texts[index] = f'"{nonfinite_name(numbers[index])}"'
     return texts
 
 

@@ -146,15 +146,14 @@ class RunAttributes:
         self._cache: dict[_ColumnKey, _CachedColumn] = {}
         """Columns of points, the most recently used last."""
 
-    def columns(self, notes: Notes | None = None) -> RunColumns:
-        """Columns for all runs, as of the last commit. `notes` for queries replace the server's."""
+    def columns(self) -> RunColumns:
+        """Columns for all runs, as of the last commit."""
         with self._lock:
             state, hparams = self.multiplexer._with_hparams()
             if self._index.hparams is not hparams:
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
-            board = self.multiplexer._board
-            noted = notes or board.notes or board.notes_fault
-            return RunColumns(state, self._index, self._cached_column, list(state.runs), noted)
+            notes = self.multiplexer._board.notes or self.multiplexer._board.notes_fault
+            return RunColumns(state, self._index, self._cached_column, list(state.runs), notes)
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
         """The cached points of a column, without those of removed runs. Callers add to it."""
@@ -190,7 +189,7 @@ class RunColumns:
     ) -> None:
         """`notes` are for queries, or why there are none. `check` is called repeatedly while
         columns are computed, and may raise an exception."""
-        self._state, self._notes, self.check = state, notes, check
+        self._state, self.notes, self.check = state, notes, check
         self._cached = cached_column
         self.report: Callable[..., object] = lambda *lines: None
         """Called with the problems of hyperparameters, a line each, when an answer depends on
@@ -213,7 +212,7 @@ class RunColumns:
             for run in self.runs
             if generations[run] > generation or hparams.get(run, 0) > generation
         ]
-        return RunColumns(self._state, self.index, self._cached, runs, self._notes, self.check)
+        return RunColumns(self._state, self.index, self._cached, runs, self.notes, self.check)
 
     def runs_found(self, query: Node) -> list[str]:
         """The runs that a query finds. Raises QueryError if a regular expression takes too long."""
@@ -293,10 +292,10 @@ class RunColumns:
 
     def noted(self, sign: str, text: str | Glob, at: int) -> list[bool]:
         """Whether users have noted such a thing about each run; see RunFacts."""
-        if isinstance(self._notes, str):
-            raise QueryError(self._notes, at)
+        if isinstance(self.notes, str):
+            raise QueryError(self.notes, at)
         try:
-            notes = self._notes or open_notes()
+            notes = self.notes or open_notes()
             found = notes.found(sign, text.pattern if isinstance(text, Glob) else text)
         except (TbcoreError, OSError) as error:
             raise QueryError(str(error), at) from None

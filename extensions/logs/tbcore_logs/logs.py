@@ -152,8 +152,8 @@ class Logs(Mapping[str, Run]):
 
         With `none_archived`, queries find what they would find if no run were archived.
         """
-        columns = self._everything().columns(notes_of(self._reader, none_archived))
-        columns.report = self._reader.report
+        columns = self._everything().columns()
+        columns.notes, columns.report = notes_of(self._reader, none_archived), self._reader.report
         return columns
 
     @property

@@ -179,11 +179,11 @@ def _rows(
         return [
             _Row(
                 name,
-                f"{count:,}" if isinstance(count, int) else count,
+                f"{size:,}" if size == len(members) else size,
                 list(map(short, cells)),
                 [logs[run] for run in members],
             )
-            for (name, count, *cells), members in zip(table.texts, table.members, strict=True)
+            for (name, size, *cells), members in zip(table.texts, table.members, strict=True)
         ]
     tags = [column.tag for column in columns if column.tag is not None]
     steps = {run.name: _last_step(run, tags) for run in runs}
