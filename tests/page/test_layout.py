@@ -303,3 +303,16 @@ def test_an_open_table_makes_its_card_alone_higher(open_page: Any) -> None:
     boxes = page.evaluate(BOXES)
     assert boxes["many/01"] == before
     assert boxes["many/00"]["height"] > before["height"] + 20
+
+
+def test_a_tab_may_be_left_before_its_sections_are_movable(open_page: Any) -> None:
+    """What moves them comes when a heading is reached; its errors would fail the test."""
+    page = open_page("#scalars")
+    held: list[Any] = []
+    page.route("**/moves.js", lambda route: held.append(route))
+    with page.expect_request("**/moves.js"):
+        page.locator('[data-group="one"] h2').hover()
+    page.evaluate("() => { location.hash = '#plugins'; }")
+    page.wait_for_function("() => !document.querySelector('.plugin')")
+    held[0].continue_()
+    page.evaluate("() => import('tbcore/lib/cards/moves.js').then(tb.frame)")

@@ -41,10 +41,11 @@ export function moved(groups, order, name, before) {
 
 /**
  * Makes the sections of a tab movable.
- * @param {HTMLElement} content
+ * @param {HTMLElement | undefined} content  none if the tab was left while this module was loaded
  * @param {Sections} latest
  */
 export function watchMoves(content, latest) {
+  if (!content) return;
   const sectionsOf = () => /** @type {HTMLElement[]} */ ([...content.querySelectorAll(":scope > [data-group]")]);
   for (const section of sectionsOf()) offerMove(section);
   const isWatched = watched.has(content);
