@@ -613,8 +613,12 @@ def test_all_real_graphs_and_a_scope_in_each_can_be_opened(
                 if kind == "scope"
             ]
             settings = urllib.parse.urlencode(where, quote_via=urllib.parse.quote)
-            page.goto("about:blank")
-            page.goto(f"{real_server.url}/#graphs&{settings}")
+            for hash in ("#audio", f"#graphs&{settings}"):  # opens the tab again
+                page.evaluate("(hash) => { location.hash = hash; }", hash)
+                page.wait_for_function(
+                    "(tab) => document.querySelector('.plugin')?.dataset.plugin === tab",
+                    arg=hash.partition("&")[0][1:],
+                )
             if not scope["name"]:
                 page.wait_for_function("() => graphs.text('.message').includes('without nodes')")
                 continue
