@@ -9,6 +9,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { readColumns } from "./format.js";
+import { keepUpToDate } from "./up-to-date.js";
 
 export { readColumns };
 
@@ -260,18 +261,7 @@ export async function inTurn(host, task, signal) {
  * @param {() => Promise<void>} task  must not reject
  */
 export function serialize(signal, task) {
-  let isRunning = false;
-  let isRequested = false;
-  return async () => {
-    isRequested = true;
-    if (isRunning) return;
-    isRunning = true;
-    while (isRequested && !signal.aborted) {
-      isRequested = false;
-      await task();
-    }
-    isRunning = false;
-  };
+  return keepUpToDate(task, { signal });
 }
 
 // --- columns of runs -----------------------------------------------------------------------------

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inTurn, serialize } from "../../../tbcore/web/requests.js";
 
+const nextTask = () => new Promise((done) => setTimeout(done));
+
 test("tasks of a tab run in order, and no more than five at once", async () => {
   const host = {};
   const { signal } = new AbortController();
@@ -58,16 +60,18 @@ test("a task that is requested while it runs is run once more afterwards", async
   const finish = [];
   const run = serialize(canceller.signal, () => new Promise((resolve) => void finish.push(resolve)));
   const first = run();
+  await nextTask();
   run();
   run();
   assert.equal(finish.length, 1);
   finish[0]();
-  await Promise.resolve();
+  await nextTask();
   assert.equal(finish.length, 2);
   finish[1]();
   await first;
   assert.equal(finish.length, 2);
   const last = run();
+  await nextTask();
   run();
   canceller.abort();
   finish[2]();

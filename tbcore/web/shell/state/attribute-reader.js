@@ -4,14 +4,13 @@
  */
 
 import { batch, effect } from "@preact/signals-core";
-import { ServerError, address } from "./server.js";
+import { keepUpToDate } from "../../lib/up-to-date.js";
+import { askAboutRuns, reasonOf } from "./server.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { AttributeValue, Attributes } from "./attributes.js" */
 /** @import { ServerState } from "./server-state.js" */
 
-/** Time from a failed request to the next attempt. */
-const RETRY_DELAY_MS = 3000;
 /** Number of attributes in a request; the server limits it. */
 const MAX_ASKED = 100;
 /** Number of attributes that are kept although nothing wants them any more. */
@@ -28,15 +27,19 @@ const MAX_UNWANTED = 30;
 export function keepReading(attributes, state) {
   /** The attributes of the server that are or were wanted, the longest unwanted first. @type {Map<string, Entry>} */
   const entries = new Map();
-  let isBusy = false;
   /** The generation of the last response. */
   let generation = "";
   /** The generation of the lists when the names were last read. */
   let namesReadAt = "";
   /** Number of attributes in a request: fewer if the server could not compute all in time. */
   let maxAsked = MAX_ASKED;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
+  const read = keepUpToDate(
+    async () => {
+      while (await readOnce());
+      attributes.error.value = null;
+    },
+    { onError: (error) => void (attributes.error.value = reasonOf(error)) },
+  );
 
   effect(() => {
     const details = state.runDetails.value;
@@ -57,23 +60,6 @@ export function keepReading(attributes, state) {
     void [state.generations.value, attributes.wanted.value, attributes.areNamesWanted.value];
     read();
   });
-
-  /** Reads what is wanted and not up to date, unless that is being done. */
-  async function read() {
-    if (isBusy) return;
-    isBusy = true;
-    clearTimeout(timer);
-    // The effect must not depend on what is read below.
-    await null;
-    try {
-      while (await readOnce());
-      attributes.error.value = null;
-    } catch (error) {
-      attributes.error.value = error instanceof ServerError ? error.message : "the server cannot be reached";
-      timer = setTimeout(read, RETRY_DELAY_MS);
-    }
-    isBusy = false;
-  }
 
   /** Sends the requests for what is not up to date; false if everything is. */
   async function readOnce() {
@@ -124,10 +110,7 @@ export function keepReading(attributes, state) {
  * @returns {Promise<string>}
  */
 async function request(attributes, asked, since, names) {
-  const body = { since: since || undefined, names: names || undefined, columns: asked.length > 0 ? asked.map(({ text }) => text) : undefined };
-  const response = await fetch(address("data/run_attributes"), { method: "POST", body: JSON.stringify(body) });
-  if (!response.ok) throw await ServerError.from(response);
-  const answer = await response.json();
+  const answer = await askAboutRuns({ since: since || undefined, names: names || undefined, columns: asked.length > 0 ? asked.map(({ text }) => text) : undefined });
   batch(() => {
     if (names) attributes.names.value = answer.names;
     const unknown = new Map(attributes.unknown.peek());

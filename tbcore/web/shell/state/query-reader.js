@@ -7,13 +7,12 @@ import { batch, effect, signal } from "@preact/signals-core";
 import { plainFilter } from "../../lib/queries/filter.js";
 import { offersFor } from "../../lib/queries/offers.js";
 import { changesWith } from "../../lib/queries/terms.js";
-import { ServerError, address } from "./server.js";
+import { keepUpToDate } from "../../lib/up-to-date.js";
+import { askAboutRuns, reasonOf } from "./server.js";
 
 /** @import { Filter, Match } from "../../lib/queries/filter.js" */
 /** @import { State } from "./reader-state.js" */
 
-/** Time from a failed request to the next attempt. */
-const RETRY_DELAY_MS = 3000;
 /** Time after which a query that depends on the time is asked again, in seconds. */
 const AGE_SECONDS = 30;
 const TIMED = changesWith("time");
@@ -30,21 +29,21 @@ export function keepAsking({ runQuery, allRuns, generations, now, status }) {
   const answer = signal(/** @type {Filter | null} */ (null));
   /** Why the server did not answer the last query; null if it did. */
   const failure = signal(/** @type {{ text: string, reason: string } | null} */ (null));
-  let isBusy = false;
   /** What the last answer depends on. */
   let answered = "";
   /** The last answer, and the text and the runs that it is about: one that is the same changes nothing. */
   let last = { version: /** @type {string | undefined} */ (undefined), query: /** @type {any} */ (null), text: "", runs: /** @type {readonly string[]} */ ([]) };
   let numAnswers = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
+  /** The text of the query that was sent last. */
+  let asked = "";
+  const ask = keepUpToDate(askOnce, { onError: (error) => void (failure.value = { text: asked, reason: reasonOf(error) }) });
 
   effect(() => {
     wanted();
     ask();
   });
   // The server reads the hyperparameters of all runs once, which may take longer than a query.
-  if (wanted() === "") fetch(address("data/run_attributes"), { method: "POST", body: "{}" }).catch(() => {});
+  if (wanted() === "") askAboutRuns({}).catch(() => {});
 
   return (text, _, before) => {
     const { value } = answer;
@@ -61,41 +60,20 @@ export function keepAsking({ runQuery, allRuns, generations, now, status }) {
     return plainFilter(text, "runs") ? "" : JSON.stringify([text, generations.value.all, time, notes]);
   }
 
-  /** Asks until the last answer is the one that is wanted. A call has no effect while another one asks. */
-  async function ask() {
-    if (isBusy) return;
-    isBusy = true;
-    clearTimeout(timer);
-    // The effect must depend on what `wanted` reads, and not on what is read below.
-    await null;
-    for (let next = wanted(); next !== "" && next !== answered; next = wanted()) {
-      const text = runQuery.value;
-      try {
-        await askOnce(text);
-        answered = next;
-      } catch (error) {
-        failure.value = { text, reason: error instanceof ServerError ? error.message : "the server cannot be reached" };
-        // What is wanted by now is asked at once.
-        if (next !== wanted()) continue;
-        timer = setTimeout(ask, RETRY_DELAY_MS);
-        break;
-      }
-    }
-    isBusy = false;
-  }
-
-  /** @param {string} text */
-  async function askOnce(text) {
-    const response = await fetch(address("data/run_attributes"), { method: "POST", body: JSON.stringify({ query: text, query_version: last.version }) });
-    if (!response.ok) throw await ServerError.from(response);
+  /** Asks, unless the last answer is the one that is wanted. */
+  async function askOnce() {
+    const next = wanted();
+    if (next === "" || next === answered) return;
+    const text = (asked = runQuery.value);
     // Without a query, it is the last one.
-    const { query_version: version, query = last.query } = await response.json();
-    const next = { version, query, text, runs: allRuns.value };
+    const { query_version: version, query = last.query } = await askAboutRuns({ query: text, query_version: last.version });
+    const { value: runs } = allRuns;
     batch(() => {
-      if (query !== last.query || text !== last.text || next.runs !== last.runs) answer.value = { ...answerFrom(text, query, next.runs), numAnswers: ++numAnswers };
+      if (query !== last.query || text !== last.text || runs !== last.runs) answer.value = { ...answerFrom(text, query, runs), numAnswers: ++numAnswers };
       failure.value = null;
     });
-    last = next;
+    last = { version, query, text, runs };
+    answered = next;
   }
 }
 

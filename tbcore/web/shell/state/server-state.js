@@ -1,6 +1,7 @@
 /** The server's data, as signals, and what keeps them up to date: it listens for updates and fetches what changed. */
 
 import { batch, computed, signal } from "@preact/signals-core";
+import { keepUpToDate } from "../../lib/up-to-date.js";
 import { ServerError, address, getJSON, watchUpdates } from "./server.js";
 import { isLive } from "./tree.js";
 
@@ -14,9 +15,7 @@ const REFRESH_INTERVAL_MS = 1000;
 const REFRESH_INTERVAL_MS_PER_RUN = 0.1;
 /** Minimum time between two refreshes of a hidden page. */
 const HIDDEN_REFRESH_INTERVAL_MS = 10000;
-/** Time from a failed refresh to the next attempt. */
-const RETRY_DELAY_MS = 3000;
-/** Minimum time between two requests for the details of all runs. */
+/** Minimum time from one response with the details of all runs to the next request for them. */
 const DETAILS_INTERVAL_MS = 2000;
 /** The same time per run: with many runs, the minimum is this time multiplied by their number. */
 const DETAILS_INTERVAL_MS_PER_RUN = 2;
@@ -76,79 +75,62 @@ export function keepInSync(state, loadNotes) {
   let numManualReloads = 0;
   /** Whether the next request makes the server look for new data at once. */
   let scan = "false";
-  /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
-  let lastRefresh = -Infinity;
-  let isRefreshing = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
 
+  const requestDetails = syncRunDetails(state);
+  const refresh = keepUpToDate(fetchChanges, {
+    interval() {
+      if (scan === "true") return 0;
+      const isVisible = document.visibilityState === "visible";
+      return isVisible ? Math.max(REFRESH_INTERVAL_MS, state.allRuns.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
+    },
+    // A server that cannot be reached is shown by the connection's state.
+    onError: (error) => void (state.serverError.value = error instanceof ServerError ? error.message : null),
+  });
+  const refreshIfNew = () => void (state.status.value && isNew(state.status.value) && refresh());
   const retry = watchUpdates({
     onStatus(status) {
       state.status.value = status;
-      if (isNew(status)) schedule();
+      refreshIfNew();
     },
     onConnection(connection) {
       state.connection.value = connection;
-      if (connection === "live" && state.frontends.value === null) schedule();
+      if (connection === "live" && state.frontends.value === null) refresh();
     },
   });
-  const requestDetails = syncRunDetails(state);
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && timer && schedule());
+  // A refresh that waits comes sooner.
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refreshIfNew());
   refresh();
 
   return {
     reload() {
       numManualReloads++;
       scan = "true";
-      lastRefresh = -Infinity;
-      schedule();
+      refresh();
       if (state.connection.value !== "live") retry();
     },
     retry,
   };
 
-  /** Starts a refresh as soon as the interval since the last one has passed. */
-  function schedule() {
-    // The refresh checks for newer data when it ends.
-    if (isRefreshing) return;
-    const isVisible = document.visibilityState === "visible";
-    const interval = isVisible ? Math.max(REFRESH_INTERVAL_MS, state.allRuns.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
-    clearTimeout(timer);
-    timer = setTimeout(refresh, Math.max(0, lastRefresh + interval - performance.now()));
-  }
-
   /** Fetches the status, and the lists of runs and plugins if their generation changed. */
-  async function refresh() {
-    timer = undefined;
-    isRefreshing = true;
-    let failed = false;
-    try {
-      const status = await getJSON(address("data/status", { runs: "true", scan }));
-      scan = "false";
-      const next = generationsOf(status);
-      const hasNewData = (state.status.value = status) && isNew(status);
-      // No archived run may show, not even for a moment.
-      const noted = status.notes_generation && !state.notes.value && loadNotes();
-      const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
-      await noted;
-      // If all runs went since the status, the page keeps them: the next status says so.
-      const isShown = hasNewData && !(lists && !lists[0].length && status.num_runs);
-      batch(() => {
-        state.serverError.value = null;
-        if (!isShown) return;
-        if (lists) [state.allRuns.value, state.frontends.value] = lists;
-        state.generations.value = next;
-      });
-      if (isShown) requestDetails();
-    } catch (error) {
-      failed = true;
-      // A server that cannot be reached is shown by the connection's state.
-      state.serverError.value = error instanceof ServerError ? error.message : null;
-    }
-    isRefreshing = false;
-    lastRefresh = performance.now();
-    if (failed) timer = setTimeout(refresh, RETRY_DELAY_MS);
-    else if (state.status.value && isNew(state.status.value)) schedule();
+  async function fetchChanges() {
+    const status = await getJSON(address("data/status", { runs: "true", scan }));
+    scan = "false";
+    const next = generationsOf(status);
+    const hasNewData = (state.status.value = status) && isNew(status);
+    // No archived run may show, not even for a moment.
+    const noted = status.notes_generation && !state.notes.value && loadNotes();
+    const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
+    await noted;
+    // If all runs went since the status, the page keeps them: the next status says so.
+    const isShown = hasNewData && !(lists && !lists[0].length && status.num_runs);
+    batch(() => {
+      state.serverError.value = null;
+      if (!isShown) return;
+      if (lists) [state.allRuns.value, state.frontends.value] = lists;
+      state.generations.value = next;
+    });
+    if (isShown) requestDetails();
+    refreshIfNew();
   }
 
   /** Whether the server has newer data than the page, by the status that the page has just got. @param {Status} status */
@@ -186,12 +168,9 @@ export function keepInSync(state, loadNotes) {
  * @param {ServerState} state
  */
 function syncRunDetails(state) {
-  /** When the last request was sent, on the clock of `performance.now()`, in milliseconds. */
-  let lastRequest = -Infinity;
   /** The server's clock minus the browser's, in seconds. */
   let clockOffset = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
+  const request = keepUpToDate(fetchDetails, { interval: () => Math.max(DETAILS_INTERVAL_MS, state.allRuns.value.length * DETAILS_INTERVAL_MS_PER_RUN) });
 
   setInterval(() => {
     if (document.visibilityState !== "visible" || state.areGone.value) return;
@@ -200,34 +179,21 @@ function syncRunDetails(state) {
   }, CLOCK_INTERVAL_MS);
   return request;
 
-  /** Fetches the details as soon as the interval since the last request has passed. */
-  function request() {
-    const numRuns = state.allRuns.value.length;
-    const interval = Math.max(DETAILS_INTERVAL_MS, numRuns * DETAILS_INTERVAL_MS_PER_RUN);
-    timer ??= setTimeout(fetchDetails, Math.max(0, lastRequest + interval - performance.now()));
-  }
-
   async function fetchDetails() {
-    lastRequest = performance.now();
-    timer = undefined;
-    try {
-      /** @type {{ now: number, runs: string[], nonfinite: Record<string, RunDetails["nonfinite"]> } & Record<`${"first_event" | "last_event" | "modified"}_times`, (number | string | null)[]>} */
-      const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(address("data/run_details"));
-      clockOffset = now - Date.now() / 1000;
-      /** @type {Map<string, RunDetails>} */
-      const details = new Map();
-      for (const [i, name] of runs.entries()) {
-        // A time is a number, null, or a string such as "NaN".
-        const times = [first_event_times[i], last_event_times[i], modified_times[i]];
-        const [start, last, modified] = times.map((time) => (typeof time === "number" ? time : null));
-        details.set(name, { start, last, modified, nonfinite: Object.hasOwn(nonfinite, name) ? nonfinite[name] : undefined });
-      }
-      batch(() => {
-        state.now.value = now;
-        state.runDetails.value = details;
-      });
-    } catch {
-      // The next change sends another request, and the connection's state shows lost connections.
+    /** @type {{ now: number, runs: string[], nonfinite: Record<string, RunDetails["nonfinite"]> } & Record<`${"first_event" | "last_event" | "modified"}_times`, (number | string | null)[]>} */
+    const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(address("data/run_details"));
+    clockOffset = now - Date.now() / 1000;
+    /** @type {Map<string, RunDetails>} */
+    const details = new Map();
+    for (const [i, name] of runs.entries()) {
+      // A time is a number, null, or a string such as "NaN".
+      const times = [first_event_times[i], last_event_times[i], modified_times[i]];
+      const [start, last, modified] = times.map((time) => (typeof time === "number" ? time : null));
+      details.set(name, { start, last, modified, nonfinite: Object.hasOwn(nonfinite, name) ? nonfinite[name] : undefined });
     }
+    batch(() => {
+      state.now.value = now;
+      state.runDetails.value = details;
+    });
   }
 }
