@@ -74,7 +74,7 @@ def test_axe_finds_nothing_in_what_is_opened(open_page: Any, axe: str) -> None:
     page.wait_for_function(IS_DRAWN.replace(".tb-run').length > 10", ".tb-row').length > 4"))
     page.wait_for_function("() => tb.all('.tb-legend tbody tr').length > 0")
     page.get_by_role("button", name="More options for accuracy").click()
-    page.get_by_text("Download all points of one run").wait_for()
+    page.get_by_role("button", name="CSV as drawn").wait_for()
     assert violations(page, axe) == []
     page.keyboard.press("Escape")
     page.keyboard.press("?")

@@ -270,6 +270,12 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     tab.page.wait_for_function("(run) => tb.label('loss').includes(run)", arg=BEST.name)
     tab.page.locator(".tb-runs-count", has_text="2 of 400").wait_for()
 
+    # Checked rows are shown alone; an older link to their comparison opens the tab.
+    first, second = by_accuracy(TRIALS)[:2]
+    tab = open_tab(f"&hparams.pick={first},{second}&hparams.compare=true")
+    tab.page.get_by_role("button", name="Show only 2 checked rows").click()
+    tab.page.locator(".tb-runs-count", has_text="4 of 400").wait_for()
+
     tab = open_tab("&hparams.filter=h.optimizer,is,adam")
     tab.wait_for_count(f"{NUM_ADAM} of 200 sessions")
     tab.page.get_by_role("button", name="Show only these runs").focus()
@@ -376,7 +382,7 @@ def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
 def test_the_best_row_is_checked_by_a_click_on_it(open_tab: Any) -> None:
     """Also if it is in sight. The box has no colour of a run, which is a dot beside it."""
     tab = open_tab()
-    box = tab.page.get_by_label(f"Compare {BEST.name}")
+    box = tab.page.get_by_label(f"Check {BEST.name}")
     border = "(box) => getComputedStyle(box).borderColor"
     others = tab.page.locator(".trials .tb-check")
     assert len({others.nth(row).evaluate(border) for row in range(5)}) == 1
@@ -387,39 +393,10 @@ def test_the_best_row_is_checked_by_a_click_on_it(open_tab: Any) -> None:
         tab.page.locator(".best-row").click()
         tab.page.wait_for_function("() => tb.all('tr.best.picked').length === 1")
         assert box.is_checked()
-    assert tab.page.get_by_role("button", name="Compare 1").is_disabled()
+    tab.page.get_by_role("button", name="Show only 1 checked row").wait_for()
 
 
-def test_two_rows_are_compared(open_tab: Any) -> None:
-    """Differences come first, the better value is marked, and charts have both curves."""
-    tab = open_tab()
-    first, second = by_accuracy(TRIALS)[:2]
-    for name in (first, second):
-        tab.page.get_by_label(f"Compare {name}").check()
-    tab.page.get_by_role("button", name="Compare 2").click()
-    tab.page.wait_for_function("() => tb.all('.compare .tb-chart-canvas').length === 2")
-    rows: list[list[str]] = tab.page.evaluate(
-        """() => tb.all('.compare-table tr:not(.section)').map(
-          (row) => [...row.cells].map((cell) => cell.textContent.trim()))"""
-    )
-    table = {row[0]: row[1:] for row in rows}
-    trials = {one.name: one for one in TRIALS}
-    a, b = trials[first], trials[second]
-    assert table[""] == [first, second, "Difference"]
-    differing = [key for key in sorted(a.hparams) if a.hparams[key] != b.hparams[key]]
-    assert [name for name in table if name in a.hparams] == differing
-    assert float(table["lr"][0]) == pytest.approx(a.hparams["lr"], rel=1e-5)
-    difference = float(table["validation.accuracy"][2].replace("−", "-"))
-    assert difference == pytest.approx(b.accuracy - a.accuracy, rel=1e-2)
-    best = tab.page.locator(".compare td.best").first.inner_text()
-    assert float(best.removeprefix("best ")) == pytest.approx(a.accuracy, rel=1e-5)
-    tab.page.get_by_role("button", name="Same for all").click()
-    assert "cifar10" in tab.page.locator(".compare-table").inner_text()
-    tab.page.keyboard.press("Escape")
-    tab.page.wait_for_function("() => tb.all('.compare').length === 0")
-
-
-def test_checked_rows_that_a_filter_leaves_out_are_not_compared(open_tab: Any) -> None:
+def test_checked_rows_that_a_filter_leaves_out_are_not_marked(open_tab: Any) -> None:
     """Neither drawn nor counted until the filter is removed. The line above the plots keeps its
     height, and the best row is cut with an ellipsis."""
     tab = open_tab()
@@ -432,14 +409,13 @@ def test_checked_rows_that_a_filter_leaves_out_are_not_compared(open_tab: Any) -
     }"""
     assert not tab.page.evaluate(left_of_axes)
     for name in by_accuracy(TRIALS)[:2]:  # both with adam
-        tab.page.get_by_label(f"Compare {name}").check()
+        tab.page.get_by_label(f"Check {name}").check()
     tab.page.mouse.move(5, 5)  # no row is hovered
     tab.page.wait_for_function("() => location.hash.split('sweep/trial').length === 3")
-    tab.page.get_by_role("button", name="Compare 2").wait_for()
+    tab.page.get_by_role("button", name="Show only 2 checked rows").wait_for()
     tab.page.wait_for_function(left_of_axes)  # labels of axes are above marked lines
 
     tab.page.evaluate("() => { location.hash += '&hparams.filter=h.optimizer,is,sgd'; }")
-    tab.page.get_by_role("button", name="Compare", exact=True).wait_for()
     tab.page.get_by_role("button", name="Show only these runs").wait_for()
     tab.page.wait_for_function(f"() => !({left_of_axes})()")
     assert tab.page.evaluate(height) == before
@@ -461,7 +437,7 @@ def test_checked_rows_that_a_filter_leaves_out_are_not_compared(open_tab: Any) -
     )
 
     tab.page.get_by_role("button", name="Remove filter").click()
-    tab.page.get_by_role("button", name="Compare 2").wait_for()
+    tab.page.get_by_role("button", name="Show only 2 checked rows").wait_for()
 
 
 def test_the_table_and_the_plots_can_be_downloaded(open_tab: Any) -> None:

@@ -205,7 +205,8 @@ def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: 
 
 
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
-    """The menu copies a path, shows and hides runs, and sets a colour, which the browser keeps."""
+    """The menu copies a path and sets a colour, which the browser keeps. Runs are shown and hidden
+    by their boxes, and alone by a button."""
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page("#probe")
     row = Page(page).run("other")
@@ -216,10 +217,13 @@ def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
     until(lambda: page.evaluate("() => navigator.clipboard.readText()") == str(logdir / "other"))
     row.hover()
     page.get_by_role("button", name="Actions for other").click()
-    page.get_by_role("menuitem", name="Hide this run").click()
+    menu = page.get_by_role("menu", name="other")
+    assert not {"Hide this run", "Show only this run"} & set(menu.inner_text().splitlines())
+    page.keyboard.press("Escape")
+    page.get_by_role("checkbox", name="other").uncheck()
     page.wait_for_function("() => globalThis.seen?.runs.length === 4")
-    row.click(button="right")
-    page.get_by_role("menuitem", name="Show only this run").click()
+    row.hover()
+    page.get_by_role("button", name="Only other").click()
     page.wait_for_function("() => location.hash === '#probe&runs=other'")
 
     row.hover()
@@ -441,8 +445,7 @@ def test_the_run_list_is_complete_at_400_pixels(server: Any, new_profile: Any) -
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Average over seeds 3 groups").click()
     wait_for_rows(page, "a/train", "b/train", "other")
-    page.get_by_role("button", name="Actions for other").tap()
-    page.get_by_role("menuitem", name="Show only this run").tap()
+    page.get_by_role("button", name="Only other").tap()
     page.wait_for_function("() => globalThis.seen?.runs.length === 1")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
 

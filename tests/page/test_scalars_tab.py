@@ -288,19 +288,6 @@ def test_groups_fold_and_cards_grow(open_page: Any) -> None:
     page.wait_for_function("(width) => tb.canvas('loss/total').width > 2 * width", arg=width)
 
 
-def test_each_series_can_be_downloaded(open_page: Any) -> None:
-    """The menu of a card has a CSV link for each selected run."""
-    page = open_page("#scalars&tagQuery=re:^loss/total$")
-    wait_for_curves(page, "loss/total", RUNS[0])
-    page.get_by_role("button", name="More options for loss/total").click()
-    with page.expect_download() as download:
-        page.get_by_role("link", name=f"CSV of {RUNS[0]}").click()
-    assert download.value.suggested_filename == "sweep_lr_0.1_train_loss_total.csv"
-    lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "Wall time,step,value"
-    assert len(lines) == 1 + len(STEPS)
-
-
 def test_a_chart_and_all_charts_can_be_downloaded(open_page: Any) -> None:
     """CSV and JSON have all points; SVG and PNG show the chart."""
     page = open_page("#scalars&tagQuery=re:^loss/total$&scalars.smooth=0.6")

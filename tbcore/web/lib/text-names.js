@@ -133,10 +133,9 @@ export function Name({ name, part: [start, end] = [0, name.length] }) {
   </span>`;
 }
 
-/** The label of a run in a card: its colour, its group, and the name to show. @param {{ run: import("../host.js").Run }} props */
+/** The label of a run in a card: its colour and the name to show. @param {{ run: import("../host.js").Run }} props */
 export function RunLabel({ run }) {
   return html`<i style=${{ background: run.color }}></i>
-    ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${formatName(run.group)}</span>`}
     <${Name} name=${run.label ?? run.name} />`;
 }
 
@@ -145,9 +144,9 @@ export function labelOf(runs, name) {
   return runs.find((run) => run.name === name)?.label ?? name;
 }
 
-/** The tooltip of a run: its label, and its name if that is another. @param {{ name: string, label?: string }} run */
-export function runTitle({ name, label = name }) {
-  return [...new Set([label, name])].map(formatName).join("\n");
+/** The tooltip of a run: its label, and its name and its group if they are others. @param {{ name: string, label?: string, group?: string | null }} run */
+export function runTitle({ name, label = name, group }) {
+  return [...new Set([label, name, group ?? name])].map(formatName).join("\n");
 }
 
 /**

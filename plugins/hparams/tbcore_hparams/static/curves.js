@@ -51,14 +51,13 @@ function queryFor({ name }, { metric }) {
  * @param {import("./tab.js").Tab} props.tab
  * @param {readonly Column[]} props.metrics
  * @param {readonly Member[]} props.members
- * @param {string} props.what  what the charts show, in the singular
  */
-export function MetricCharts({ tab, metrics, members, what }) {
+export function MetricCharts({ tab, metrics, members }) {
   const [areAllShown, setAllShown] = useState(false);
   const shown = areAllShown ? metrics : metrics.slice(0, INITIAL_CHARTS);
   return html`<div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
     ${metrics.length > shown.length &&
-    html`<button type="button" class="tb-button" onClick=${() => setAllShown(true)}>Show all ${plural(metrics.length, what)}</button>`}`;
+    html`<button type="button" class="tb-button" onClick=${() => setAllShown(true)}>Show all ${plural(metrics.length, "metric")}</button>`}`;
 }
 
 /**

@@ -63,7 +63,7 @@ function Page({ host, source, answers }) {
  */
 function Dashboard({ host, source, sweep, answers }) {
   const tab = useTab(host, sweep, answers);
-  const { view, candidates, rows, picked, aggregation } = tab;
+  const { view, candidates, rows, aggregation } = tab;
   // The metric by which one session is selected to represent its group.
   const decidingMetric = aggregation === "avg" ? null : view.metric;
   const isBest = tab.values === "best";
@@ -73,7 +73,6 @@ function Dashboard({ host, source, sweep, answers }) {
     [aggregation, decidingMetric?.key, by, isBest],
   );
 
-  const isCompared = host.settings.value.compare === "true" && picked.length > 1;
   const hasPlots = candidates.length > 0 && (view.panels.has("parallel") || view.panels.has("scatter"));
   const hasTable = candidates.length > 0 && view.panels.has("table");
   return html`<div class="hparams">
@@ -91,6 +90,5 @@ function Dashboard({ host, source, sweep, answers }) {
     </div>`}
     ${hasTable && html`<${TrialsTable} tab=${tab} />`}
     ${rows.length === 0 && !hasTable && html`<${NoRows} tab=${tab} />`}
-    ${isCompared && html`<${Lazy} load=${() => import("./compare.js")} of="Compare" tab=${tab} onClose=${() => tab.set("compare", null)} />`}
   </div>`;
 }

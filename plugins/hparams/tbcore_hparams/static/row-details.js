@@ -37,7 +37,7 @@ export function RowDetails({ tab, group }) {
   return html`
     <${Sessions} tab=${tab} members=${members} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
     ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in the ${sessions.length === 1 ? "run of this session" : "runs of these sessions"} or below.</p>`}
-    <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} what="metric" />
+    <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} />
   `;
 }
 
@@ -46,7 +46,7 @@ export function RowDetails({ tab, group }) {
  * @param {import("./tab.js").Tab} tab
  * @returns {Column[]}
  */
-export function orderedMetrics({ sweep, view }) {
+function orderedMetrics({ sweep, view }) {
   const others = sweep.metrics.filter((metric) => metric !== view.metric);
   return view.metric ? [view.metric, ...others] : others;
 }

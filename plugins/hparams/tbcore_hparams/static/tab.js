@@ -92,8 +92,8 @@ export function useTab(host, loadedSweep, answers) {
     exporters: useMemo(() => signal(/** @type {ReadonlyMap<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())), []),
     /** @param {Column} column @param {Session} session */
     hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
-    /** Shows only the runs of these rows, in all tabs. */
-    showOnlyRows: () => host.checkOnly(runsOfRows(runs, sweep.groups, passingRows)),
+    /** Shows only the runs of the checked rows, in all tabs; without any, those of all rows. */
+    showOnlyRows: () => host.checkOnly(runsOfRows(runs, sweep.groups, rows.picked.length > 0 ? rows.picked : passingRows)),
     ...actionsOf(host, sweep, view, shownRow),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The toolbar (the metric to optimise, panels, columns and axes, comparison and downloads) and the
+ * The toolbar (the metric to optimise, panels, columns and axes, and downloads) and the
  * status line below it.
  */
 
@@ -16,7 +16,7 @@ import { PANELS } from "./view.js";
 
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const METRIC_HELP = "Colours, the best row and the default order of rows depend on this metric";
-const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs";
+const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs. The tab Compare has them side by side.";
 const NONFINITE_HELP = "The metric of these rows is NaN or infinite, which is never the best value. They have no colour.";
 const ALL_SESSIONS_HELP = "The sessions of all matching runs are shown, not only those of the newest, unless you uncheck them in the list of runs.";
 /**
@@ -82,15 +82,6 @@ export function Toolbar({ tab }) {
       label="Axes of the parallel coordinates"
       content=${() => html`<${ColumnList} label="axes" columns=${sweep.columns} chosen=${view.axes} onChoose=${tab.setAxes} />`}
     />`}
-    <button
-      type="button"
-      class="tb-button ${picked.length > 1 ? "primary" : ""}"
-      disabled=${picked.length < 2}
-      title=${picked.length < 2 ? "Check at least two rows to compare them" : "Compare hyperparameters, metrics and curves side by side"}
-      onClick=${() => tab.set("compare", "true")}
-    >
-      Compare${picked.length > 0 ? ` ${picked.length}` : ""}
-    </button>
     ${picked.length > 0 && html`<${IconButton} icon="close" label="Uncheck all" title="Uncheck all" onClick=${() => tab.set("pick", null)} />`}
     <${Menu} icon="download" label="Download" content=${() => html`<${Downloads} tab=${tab} />`} />
   </div>`;
@@ -119,7 +110,7 @@ function Downloads({ tab }) {
  * @param {{ tab: import("./tab.js").Tab }} props
  */
 export function StatusLine({ tab }) {
-  const { sweep, view, bestRow, numNonfinite } = tab;
+  const { sweep, view, picked, bestRow, numNonfinite } = tab;
   const { metric, filters } = view;
   const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, cells }) => kind === "hparam" && differs && cells[bestRow] !== null);
   return html`<div class="status-line ${filters.length > 0 && "filtered"}">
@@ -148,8 +139,8 @@ export function StatusLine({ tab }) {
       ${filters.length > 1 && html`<li><button type="button" class="chip" onClick=${() => tab.set("filter", null)}>Clear all</button></li>`}
     </ul>`}
     ${tab.rows.length > 0 &&
-    tab.rows.length < tab.candidates.length &&
-    html`<button type="button" class="tb-button" title=${SHOW_ONLY_HELP} onClick=${tab.showOnlyRows}>Show only these runs</button>`}
+    (picked.length > 0 || tab.rows.length < tab.candidates.length) &&
+    html`<button type="button" class="tb-button" title=${SHOW_ONLY_HELP} onClick=${tab.showOnlyRows}>Show only ${picked.length > 0 ? plural(picked.length, "checked row") : "these runs"}</button>`}
     <span class="tb-summary" role="status">${countsText(tab)}</span>
     ${tab.areAllShown && filters.length === 0 && html`<span class="tb-dim of-all" title=${ALL_SESSIONS_HELP}>not only of the newest runs</span>`}
   </div>`;

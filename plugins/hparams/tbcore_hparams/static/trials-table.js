@@ -306,8 +306,8 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
           class="tb-check"
           data-control="pick"
           checked=${isPicked}
-          aria-label="Compare ${group.label}"
-          title="Check rows, then press Compare"
+          aria-label="Check ${group.label}"
+          title="Marks the row in the plots. “Show only” then shows the checked rows in all tabs"
           onChange=${() => tab.togglePick(group.name)}
         />
         <i style=${{ background: color }}></i>

@@ -42,7 +42,7 @@ const MAX_DEFAULT_AXES = 9;
  * @property {(column: Column) => boolean} isLog
  * @property {Column | null} x  of the scatter plot
  * @property {Column | null} y
- * @property {ReadonlySet<string>} picked  names of groups that are checked for comparison
+ * @property {ReadonlySet<string>} picked  names of groups that are checked
  * @property {ReadonlySet<string>} open  names of groups whose details are open
  */
 

@@ -4,22 +4,18 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { formatName } from "tbcore/format.js";
-import { Name, runTitle } from "tbcore/text-names.js";
-import { Check, VirtualList, save } from "tbcore/ui.js";
+import { Check, save } from "tbcore/ui.js";
 import { drawnCSV, saveNumbers } from "./downloads.js";
 
 /**
- * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Part} Part
  * @typedef {import("./types.js").Tab} Tab
  */
 
 /** Maximum number of tags listed in the picker; a search finds the other tags. */
 const MAX_LISTED_TAGS = 60;
-const ROW_HEIGHT_PX = 26;
-const VISIBLE_ROWS = 8;
 
 /**
  * @param {object} props
@@ -67,65 +63,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
       />
     </section>
     <${TagPicker} tab=${tab} tags=${tags} />
-    <${Downloads} host=${host} parts=${parts} />
   </div>`;
-}
-
-/**
- * Links to download the points of each run. Only visible rows are rendered, since there may be
- * thousands.
- * @param {{ host: Host, parts: readonly Part[] }} props
- */
-function Downloads({ host, parts }) {
-  const [text, setText] = useState("");
-  const all = useMemo(() => parts.flatMap(({ tag, runs }) => runs.map(({ name, label, color }) => ({ tag, name, label, color }))), [parts]);
-  const found = useMemo(() => all.filter(({ name, label }) => `${label}\n${name}`.toLowerCase().includes(text.toLowerCase())), [all, text]);
-  const height = `${Math.min(found.length, VISIBLE_ROWS) * ROW_HEIGHT_PX + 8}px`;
-  return html`<section>
-    <h4>Download all points of one run</h4>
-    ${all.length > VISIBLE_ROWS && html`<${SearchBox} label="Find a run" value=${text} onInput=${setText} />`}
-    <div class="downloads" style=${{ height }}>
-      <${VirtualList}
-        items=${found}
-        rowHeight=${ROW_HEIGHT_PX}
-        keyOf=${(/** @type {Row} */ { tag, name }) => JSON.stringify([tag, name])}
-        label="Runs"
-        renderRow=${(/** @type {Row} */ row) => html`<${Download} host=${host} row=${row} title=${parts.length > 1 ? `${row.label} · ${row.tag}` : row.label} />`}
-      />
-    </div>
-  </section>`;
-}
-
-/** @typedef {{ tag: string, name: string, label: string, color: string }} Row  one tag in one run */
-
-/** The links of one row. @param {{ host: Host, row: Row, title: string }} props */
-function Download({ host, row: { tag, name, color }, title }) {
-  const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
-  const params = { run: name, tag, samples: 0 };
-  return html`<div class="download">
-    <i style=${{ background: color }}></i>
-    <span title=${runTitle({ name, label: title })}><${Name} name=${title} /></span>
-    <a href=${host.url("scalars", { ...params, format: "csv" })} download="${file}.csv" aria-label="CSV of ${title}">CSV</a>
-    <a href=${host.url("scalars", params)} download="${file}.json" aria-label="JSON of ${title}">JSON</a>
-  </div>`;
-}
-
-/**
- * @param {object} props
- * @param {string} props.label
- * @param {string} [props.hint]  the placeholder, if it says more than the label
- * @param {string} props.value
- * @param {(text: string) => void} props.onInput
- */
-function SearchBox({ label, hint = label, value, onInput }) {
-  return html`<input
-    class="tb-input"
-    type="search"
-    placeholder=${hint}
-    aria-label=${label}
-    value=${value}
-    onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
-  />`;
 }
 
 /**
@@ -137,7 +75,14 @@ function TagPicker({ tab, tags }) {
   const found = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
   return html`<section>
     <h4>Add another tag to this chart</h4>
-    <${SearchBox} label="Find a tag" hint="Find a tag, or drag its title onto the chart" value=${text} onInput=${setText} />
+    <input
+      class="tb-input"
+      type="search"
+      placeholder="Find a tag, or drag its title onto the chart"
+      aria-label="Find a tag"
+      value=${text}
+      onInput=${(/** @type {InputEvent} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+    />
     <div class="picks">
       ${found.slice(0, MAX_LISTED_TAGS).map(
         (tag) => html`<button type="button" key=${tag} title=${formatName(tag)} onClick=${() => tab.onCombine(tags, tag)}>${formatName(tag)}</button>`,

@@ -67,7 +67,7 @@ export function AxisMenu({ x, runs, tags, onChange }) {
         onInput=${(/** @type {InputEvent} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
         onKeyDown=${onKeyDown}
       />
-      <div class="downloads picks" style=${{ height: `${Math.min(Math.max(found.length, 1), VISIBLE_ROWS) * ROW_HEIGHT_PX + 8}px` }}>
+      <div class="picks tags" style=${{ height: `${Math.min(Math.max(found.length, 1), VISIBLE_ROWS) * ROW_HEIGHT_PX + 8}px` }}>
         ${found.length === 0 && html`<p>No tag contains this text.</p>`}
         <${VirtualList}
           items=${found}

@@ -106,8 +106,6 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
     <p>${formatName(row.name)}</p>
-    ${item(isRun ? "Show only this run" : "Show only these runs", () => state.checkOnly(row.runs))}
-    ${item(isRun ? "Hide this run" : "Hide these runs", () => state.checkRuns(row.runs, false))}
     ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
     ${first.length > FIRST[0] &&
     html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
