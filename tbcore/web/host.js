@@ -116,6 +116,7 @@
  * @property {string} rule  as in the address
  * @property {"mean" | "median" | "iqm"} average  which average of their runs' values groups show
  * @property {string} averageName  in words: "mean", "median" or "interquartile mean"
+ * @property {"deviation" | "error" | "bootstrap" | "quartiles" | "range"} spread  what bands around it cover
  * @property {RunGroup[]} groups  in natural order
  * @property {ReadonlyMap<string, readonly string[]>} archived  the names of the runs that were put away,
  *   by group: they are in no average. None while archived runs are shown
@@ -157,6 +158,8 @@
  * @property {() => Promise<string>} picture  the fragment of an address that shows the same in every browser,
  *   with all that this one has kept for itself, such as colours
  * @property {(fragment: string) => void} open  shows what a fragment says, as a link does
+ * @property {Readable<string | null> & { forget: () => void }} leftOff  the fragment of what the reader chose at
+ *   the last visit, on an address without choices; null if there is none, and once the reader has made others
  * @property {() => boolean} isPlain  whether the address was one without choices, and the reader has
  *   made none, neither now nor at the last visit
  * @property {(fragment: string) => void} openPlain  shows what a fragment says in place of a plain

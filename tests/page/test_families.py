@@ -216,8 +216,7 @@ def test_suggested_groups_name_what_they_put_together(open_page: Any) -> None:
 
 @pytest.mark.parametrize("answer", ["Average", "Not now"])
 def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> None:
-    """Accepting it groups by seeds and colours by family; a later visit offers to continue so, or
-    else makes it again."""
+    """Accepting it groups by seeds and colours by family; a later visit makes it again."""
     page = open_page("#scalars")
     offer = page.get_by_text("These look like 4 models × 5 seeds: average over seeds?")
     offer.wait_for()
@@ -231,10 +230,6 @@ def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> 
     offer.wait_for(state="detached")
     if answer == "Average":
         wait_for_rows(page, "cnn/*", "mlp/*", "notes", "resnet18/*", "vit/*")
-        # The page keeps the choice a second after its first tab.
-        page.wait_for_function(
-            "() => localStorage['tbcore.preferences.#left']?.includes('group=seeds&color=family')"
-        )
     else:
         assert rows.first.bounding_box() == position
         assert "group=" not in page.url
@@ -242,9 +237,6 @@ def test_the_offer_is_made_until_it_is_declined(open_page: Any, answer: str) -> 
     again.get_by_role("treegrid", name="Runs").wait_for()
     again.wait_for_function("() => tb.all('.tb-card').length > 0")
     if answer == "Average":
-        again.get_by_text("Continue where you left off: grouped by seeds").wait_for()
-        assert again.get_by_text("These look like").count() == 0
-        again.get_by_role("button", name="Do not continue").click()
         again.mouse.move(900, 500)  # It does not appear under the pointer.
         again.get_by_text("These look like").wait_for()
     else:

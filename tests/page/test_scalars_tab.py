@@ -854,15 +854,15 @@ def test_a_band_says_which_runs_are_in_it(profile: Any, seeds: Any) -> None:
 
 
 def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: Any) -> None:
-    """The settings offer the bands that the average of the groups has; the address has both."""
+    """One choice in the form for groups has both; the address has them in one part."""
     page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     tooltip = "() => tb.all('.tb-chart-tooltip')[0].textContent"
 
-    page.get_by_role("button", name="Settings").click()
-    page.get_by_text("95 %", exact=True).click()
-    page.keyboard.press("Escape")
-    page.wait_for_function("() => location.hash.includes('scalars.spread=bootstrap')")
+    page.get_by_role("button", name="Grouped: seeds").click()
+    page.get_by_label("Groups show").select_option("mean, 95 % in charts")
+    page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
+    page.wait_for_function("() => location.hash.includes('&average=mean-bootstrap')")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     row = hover(page, "reward", 10, 99)[0]
     assert (row[0], row[1]) == ("ppo/*", "2")
@@ -881,9 +881,6 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     text = page.evaluate(tooltip)
     assert "MedianLowHigh" in text
     assert "quartiles · median of 3 of 5 runs" in text
-    page.get_by_role("button", name="Settings").click()
-    assert page.get_by_role("radio", name="Quartiles").is_checked()
-    assert page.get_by_role("radio", name="95 %").count() == 0
 
 
 def test_a_picture_can_be_a_figure_for_a_paper(profile: Any, seeds: Any) -> None:
@@ -919,7 +916,7 @@ def test_a_picture_can_be_a_figure_for_a_paper(profile: Any, seeds: Any) -> None
 
 
 def test_two_runs_have_no_interval(open_page: Any) -> None:
-    page = open_page("#scalars&tagQuery=re:^accuracy$&group=sweep/{lr}/train&scalars.spread=error")
+    page = open_page("#scalars&tagQuery=re:^accuracy$&group=sweep/{lr}/train&average=mean-error")
     page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")
     rows = hover(page, "accuracy", 250, 495)
     assert [row[2:4] for row in rows if row[0].startswith("sweep/{lr}")] == [["–", "–"]]

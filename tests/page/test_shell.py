@@ -465,9 +465,13 @@ def test_a_plugin_becomes_active_when_a_slow_is_active_returns(
     server = serve(tmp_path / "logs", python_path=[folder], plugins=["scalars", "late"])
     page = profile.open(server.url)
     page.wait_for_function("() => tb.card('x')")
-    page.locator(".tab.inactive").wait_for()
+    more = page.get_by_role("button", name="more", exact=True)
+    more.wait_for()
+    tab = page.get_by_role("tab", name="late")
+    assert tab.count() == 0
     (tmp_path / "go").touch()
-    page.locator(".tab.inactive").wait_for(state="detached")
+    tab.wait_for()
+    more.wait_for(state="detached")
 
 
 def test_a_plugin_that_cannot_be_imported_has_a_tab_with_the_error(
@@ -718,6 +722,7 @@ def test_the_first_tab_stop_skips_to_the_charts(serve: Any, profile: Any, tmp_pa
         "() => document.activeElement.shadowRoot?.activeElement?.closest('.tb-card')"
         " === tb.card('loss')"
     )
+    page.get_by_role("button", name="more", exact=True).click()
     page.get_by_role("tab", name="Images").click()
     wait_for_text(page, "Images: nothing to show")
     button.focus()
@@ -783,9 +788,20 @@ def test_a_tab_from_a_link_stays_open_although_it_has_no_data(
     wait_for_text(page, "Scalars: nothing to show")
     write_run(logdir, "train", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "train")
+    # Keys go through the tabs with data, and through all once the others are shown.
     page.get_by_role("tab", name="Scalars", exact=True).press("ArrowLeft")
     wait_for_text(page, "fine")
     page.wait_for_function("() => location.hash.startsWith('#fine')")
+    assert page.get_by_role("tab", name="Audio").count() == 0
+    more = page.get_by_role("button", name="more", exact=True)
+    assert "Audio" in more.get_attribute("title")
+    more.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("tab", name="fine").press("End")
+    wait_for_text(page, "nothing to show")
+    page.get_by_role("button", name="less", exact=True).click()
+    assert page.get_by_role("tab", selected=True).inner_text() != "fine"  # an open one stays
+    page.go_back()
     page.go_back()
     wait_for_curve(page, "loss", "train")
 

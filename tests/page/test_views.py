@@ -225,10 +225,10 @@ def test_a_long_selection_is_in_the_view(
 
 
 @pytest.mark.parametrize("key", [None, "Enter"])
-def test_a_plain_address_continues_where_the_reader_left_off(
+def test_the_first_view_is_where_the_reader_left_off(
     server: Any, profile: Any, key: str | None
 ) -> None:
-    """By mouse and keyboard. Pins are there at once; groups are offered again if the line goes."""
+    """By mouse and keyboard. Pins are there at once."""
     page = profile.open(server.url)
     page.get_by_role("button", name="Average").click()
     page.get_by_role("button", name="Grouped: seeds").wait_for()
@@ -243,79 +243,64 @@ def test_a_plain_address_continues_where_the_reader_left_off(
 
     page = profile.open(server.url)
     page.wait_for_function("() => tb.all('.tb-card[aria-label=lr]').length === 2")
-    line = page.get_by_text("Continue where you left off:")
-    line.wait_for()
-    assert line.inner_text() == (
-        "Continue where you left off: runs -cnn/seed0, grouped by seeds, coloured by family"
+    box = open_menu(page)
+    entry = box.locator(".tb-view").first
+    assert entry.inner_text() == (
+        "Continue where you left off\n"
+        "scalars, query=-cnn/seed0, group=seeds, color=family, scalars.pinned=lr"
     )
-    # One line offers groups, not two.
-    assert page.get_by_text("These look like").count() == 0
-    button = page.get_by_role("button", name="Continue", exact=True)
     if key:
-        button.focus()
+        entry.focus()
         page.keyboard.press(key)
     else:
-        button.click()
+        entry.click()
     page.get_by_role("button", name="Grouped: seeds").wait_for()
-    line.wait_for(state="detached")
     assert page.get_by_label("Filter runs").input_value() == "-cnn/seed0"
+    assert open_menu(page).get_by_text("Continue where you left off").count() == 0
+    page.keyboard.press("Escape")
     page.go_back()
     page.get_by_role("button", name="Group…", exact=True).wait_for()
 
 
-def test_the_line_goes_when_the_reader_chooses_or_declines(server: Any, profile: Any) -> None:
-    """A link has no such line, and changes nothing of what is kept."""
+def test_the_entry_goes_when_the_reader_chooses_or_declines(server: Any, profile: Any) -> None:
+    """A link has no such entry, and changes nothing of what is kept."""
+    text = "Continue where you left off"
     page = profile.open(server.url)
     page.get_by_role("button", name="Views").wait_for()
     page.get_by_label("Filter runs").fill("mlp")
     page.keyboard.press("Enter")
     page.wait_for_function("() => localStorage['tbcore.preferences.#left']?.includes('query=mlp')")
     page.close()
-    line = "Continue where you left off: runs mlp"
     page = profile.open(server.url, "#scalars&query=cnn")
-    page.get_by_role("button", name="Views").wait_for()
-    assert page.get_by_text(line).count() == 0
+    assert open_menu(page).get_by_text(text).count() == 0
     page.close()
     page = profile.open(server.url)
-    page.get_by_text(line).wait_for()
-    page.get_by_label("Filter runs").fill("seed1")
-    page.get_by_text(line).wait_for(state="detached")
-    page.get_by_label("Filter runs").fill("mlp")
+    entry = open_menu(page).get_by_text(text)
+    entry.wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_label("Filter runs").fill("mlp seed1")
     page.keyboard.press("Enter")
-    settled(page, "query=mlp")
+    settled(page, "seed1")
+    assert open_menu(page).get_by_text(text).count() == 0
     page.close()
     page = profile.open(server.url)
-    page.get_by_text(line).wait_for()
-    page.get_by_role("button", name="Do not continue").click()
-    page.get_by_text(line).wait_for(state="detached")
+    box = open_menu(page)
+    box.get_by_text(text).wait_for()
+    box.get_by_role("button", name="Do not continue").click()
+    box.get_by_text(text).wait_for(state="detached")
     page.close()
     page = profile.open(server.url)
-    page.get_by_role("button", name="Views").wait_for()
-    page.evaluate("() => tb.frame()")
-    assert page.get_by_text(line).count() == 0
-
-    # If it has groups, they are offered again once it is gone.
-    page.get_by_role("button", name="Average").click()
-    page.wait_for_function(
-        "() => localStorage['tbcore.preferences.#left']?.includes('group=seeds')"
-    )
-    page.close()
-    page = profile.open(server.url)
-    page.get_by_text("Continue where you left off: grouped by seeds").wait_for()
-    assert page.get_by_text("These look like").count() == 0
-    page.get_by_role("button", name="Do not continue").click()
-    page.mouse.move(900, 500)  # It does not appear under the pointer.
-    page.get_by_text("These look like 2 models × 3 seeds").wait_for()
+    assert open_menu(page).get_by_text(text).count() == 0
 
 
-def test_without_the_extension_a_plain_address_continues_too(server: Any, profile: Any) -> None:
+def test_without_the_extension_nothing_is_kept(server: Any, profile: Any) -> None:
     profile.expects_errors = True  # The browser reports each module that it could not load.
     profile.context.route("**/static/notes/**", lambda route: route.abort())
-    page = profile.open(server.url)
+    with profile.context.expect_event("requestfailed"):
+        page = profile.open(server.url)
     page.get_by_label("Filter runs").fill("seed1")
-    page.wait_for_function("() => localStorage['tbcore.preferences.#left']?.includes('seed1')")
-    page = profile.open(server.url)
-    page.get_by_text("Continue where you left off: runs seed1").wait_for()
+    settled(page, "seed1")
+    assert page.evaluate("() => localStorage['tbcore.preferences.#left'] ?? null") is None
     assert page.get_by_role("button", name="Views").count() == 0
     page.goto(f"{server.url}/?view=best")
     line = page.get_by_role("alert")
@@ -361,7 +346,8 @@ def test_a_plain_address_shows_what_the_log_directory_suggests(
     page = profile.open(server.url)
     reset = page.get_by_role("button", name="View of tbcore.json")
     reset.wait_for()
-    assert page.get_by_text("Continue where you left off").count() == 0
+    assert open_menu(page).get_by_text("Continue where you left off").count() == 0
+    page.keyboard.press("Escape")
     reset.focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Group…", exact=True).wait_for()

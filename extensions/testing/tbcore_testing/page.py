@@ -162,9 +162,9 @@ class Page:
 
     @property
     def tabs(self) -> list[str]:
-        """The titles of the tabs in the bar, also of plugins that have no data to show."""
-        titles: list[str] = self.playwright.get_by_role("tab").all_inner_texts()
-        return titles
+        """The titles of all tabs, also of plugins that have no data to show."""
+        titles: list[str] = self.playwright.locator("[role=tab]").all_text_contents()
+        return [title.strip() for title in titles]
 
     def run(self, name: str) -> Any:
         """A locator of the row of a run in the list of runs.

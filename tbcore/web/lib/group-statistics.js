@@ -6,6 +6,22 @@ export const AVERAGES = Object.freeze({ mean: "mean", median: "median", iqm: "in
 /** @typedef {keyof typeof AVERAGES} Average */
 
 /**
+ * What groups can show, by its name in the address: an average and maybe a band, in words. Charts
+ * show the band; tables have the deviation of a mean, and the quartiles of others.
+ */
+export const FIGURES = Object.freeze({
+  mean: "mean, ± deviation",
+  "mean-error": "mean, ± standard error in charts",
+  "mean-bootstrap": "mean, 95 % in charts",
+  "mean-quartiles": "mean, quartiles in charts",
+  "mean-range": "mean, min to max in charts",
+  median: "median, quartiles",
+  "median-range": "median, min to max in charts",
+  iqm: "interquartile mean, quartiles",
+  "iqm-range": "interquartile mean, min to max in charts",
+});
+
+/**
  * The average of the finite values with its spread: of a mean, the standard deviation of the sample
  * below and above it, over n - 1, which is 0 for a single value; of a median and of an interquartile
  * mean, which leaves out the lowest and the highest quarter, the first and the third quartile.

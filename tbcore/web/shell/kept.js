@@ -1,11 +1,10 @@
 /**
- * What is kept of what users do: on the server, by the module of an extension that keeps notes; and in this browser, where they left off.
+ * What is kept of what users do, by the module of an extension that keeps notes: on the server, and in this browser where they left off.
  */
 
 import { computed, signal } from "@preact/signals-core";
-import { html } from "htm/preact";
 import { adoptStyles } from "../lib/ui/lazy.js";
-import { LeftOff, isPlain, openPlain, watchLeftOff } from "./runs/left-off.js";
+import { forget, isPlain, openPlain, watchLeftOff } from "./state/left-off.js";
 import { linkOf, pictureOf } from "./state/picture.js";
 import { address } from "./state/server.js";
 
@@ -43,22 +42,16 @@ export function start(state) {
 
 /** @param {State} state */
 async function load(state) {
-  leftOff ??= watchLeftOff(state);
-  show(NONE, state, leftOff);
-  if (state.status.value?.notes_generation !== undefined) show(await loadNotes(state), state, leftOff);
-}
-
-/** @param {Notes} notes @param {State} state @param {ReturnType<typeof watchLeftOff>} leftOff */
-function show(notes, state, leftOff) {
-  const line = computed(() => leftOff.value && html`<${LeftOff} key="left" state=${state} leftOff=${leftOff.value} />`);
-  const foot = computed(() => (line.value || notes.foot.value ? [notes.foot.value, line.value] : null));
-  state.notes.value = { ...notes, foot, link: () => linkOf(state) };
+  const link = () => linkOf(state);
+  state.notes.value = { ...NONE, link };
+  if (state.status.value?.notes_generation !== undefined) state.notes.value = { ...(await loadNotes(state)), link };
 }
 
 /** @param {State} state */
 async function loadNotes(state) {
   /** @type {{ default: NotesModule }} */
   const { default: module } = await import(address("static/notes/index.js"));
+  leftOff ??= watchLeftOff(state);
   return module.start({
     runs: state.allRuns,
     isChosen: (run) => state.selection.value.except.get(run) === true,
@@ -68,6 +61,7 @@ async function loadNotes(state) {
     address: computed(() => new URL(state.link()).hash),
     picture: async () => pictureOf(state),
     open: (fragment) => void (location.hash = fragment),
+    leftOff: Object.assign(leftOff, { forget: () => forget(state) }),
     isPlain: () => isPlain(state),
     openPlain: (next) => openPlain(next, state),
     logdir: () => state.frontends.value?.logdir ?? "",

@@ -48,9 +48,17 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
   </header>`;
 }
 
-/** The tabs. If there is too little space for all, they scroll sideways. @param {{ state: State }} props */
+/**
+ * The tabs, and a button that shows those without data, unless there are no others. If there is too
+ * little space for all, they scroll sideways.
+ * @param {{ state: State }} props
+ */
 function Tabs({ state }) {
-  const tabs = state.tabs.value;
+  const all = state.tabs.value;
+  const [showsMore, setShowsMore] = useState(false);
+  const used = all.filter(({ name, active, error, activity_error }) => active || error || activity_error || name === state.tab.value);
+  const rest = used.length > 0 ? all.filter((plugin) => !used.includes(plugin)) : [];
+  const tabs = showsMore || rest.length === 0 ? all : used;
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
     const tab = document.getElementById(`tab-${state.tab.value}`);
@@ -72,8 +80,9 @@ function Tabs({ state }) {
     document.getElementById(`tab-${target.name}`)?.focus();
   };
 
-  return html`<div class="tabs" role="tablist" aria-label="Plugins" onKeyDown=${onKeyDown}>
-    ${tabs.map((plugin, index) => {
+  return html`
+    <div class="tabs" role="tablist" aria-label="Plugins" onKeyDown=${onKeyDown}>
+    ${all.map((plugin) => {
       const { name, title, active, description } = plugin;
       const error = plugin.error ?? plugin.activity_error;
       const isSelected = name === state.tab.value;
@@ -87,14 +96,19 @@ function Tabs({ state }) {
         role="tab"
         aria-selected=${isSelected}
         aria-controls="content"
-        tabindex=${isSelected || (!isOpen && index === 0) ? 0 : -1}
+        tabindex=${isSelected || (!isOpen && plugin === tabs[0]) ? 0 : -1}
+        hidden=${!tabs.includes(plugin)}
         title=${hint || undefined}
         onClick=${() => state.openTab(name)}
       >
         ${error && html`<${Icon} name="warning" />`}${title}
       </button>`;
     })}
-  </div>`;
+    </div>
+    ${rest.length > 0 &&
+    html`<button type="button" class="tab inactive" aria-expanded=${showsMore} title="Without data: ${rest.map(({ title }) => title).join(", ")}" onClick=${() => setShowsMore(!showsMore)}>
+      ${showsMore ? "less" : "more"}
+    </button>`}`;
 }
 
 /** Whether the page's address is of use on this machine only. */

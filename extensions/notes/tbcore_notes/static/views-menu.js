@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatDuration, formatTime } from "tbcore/format.js";
+import { formatDuration, formatName, formatTime } from "tbcore/format.js";
 import { Icon, IconButton, copy } from "tbcore/ui.js";
 import { wantDefaults } from "./defaults.js";
 import { storedToken } from "./store.js";
@@ -23,6 +23,7 @@ export function ViewsMenu({ page }) {
   const [name, setName] = useState("");
   const form = useRef(/** @type {HTMLElement | null} */ (null));
   const generation = page.generation.value;
+  const left = page.leftOff.value;
   /** @param {Promise<Response>} request  its answer is the list */
   const update = async (request) => {
     try {
@@ -81,10 +82,10 @@ export function ViewsMenu({ page }) {
   const restore = async (view, address) => {
     if (await post(view, address)) setMessage({ text: `“${view}” is back.` });
   };
-  /** @param {string} view */
-  const open = async (view) => {
+  /** @param {string | Promise<string>} fragment */
+  const open = async (fragment) => {
     try {
-      page.open(await viewOf(view, page.url));
+      page.open(await fragment);
       const popover = form.current?.closest("[popover]");
       if (popover instanceof HTMLElement) popover.hidePopover();
     } catch (error) {
@@ -112,6 +113,13 @@ export function ViewsMenu({ page }) {
       ${message.text} ${message.action && html`<button type="button" class="tb-button" onClick=${message.act}>${message.action}</button>`}
     </p>`}
     ${known.problems.map((line) => html`<p class="tb-views-note tb-views-problem"><${Icon} name="warning" /><span>${line}</span></p>`)}
+    ${left !== null &&
+    html`<ul aria-label="Of your last visit"><li>
+      <button type="button" class="tb-view" title="What this browser showed when you were here last" onClick=${() => open(left)}>
+        <span>Continue where you left off</span><small>${formatName(left.slice(1).replaceAll("&", ", "))}</small>
+      </button>
+      <${IconButton} icon="close" label="Do not continue" title="Do not continue" onClick=${page.leftOff.forget} />
+    </li></ul>`}
     ${known.has_defaults && html`<ul aria-label="From the log directory"><li>
       <a class="tb-view" href=${page.url("")} onClick=${() => wantDefaults(page.logdir())}><span>View of tbcore.json</span><small>a file in the log directory</small></a>
     </li></ul>`}
@@ -120,7 +128,7 @@ export function ViewsMenu({ page }) {
       : html`<ul aria-label="Views">
           ${known.views.map(
             (view) => html`<li key=${view.name}>
-              <button type="button" class="tb-view" title=${`Open this view. Saved by ${view.by}, ${formatTime(view.time)}`} onClick=${() => open(view.name)}>
+              <button type="button" class="tb-view" title=${`Open this view. Saved by ${view.by}, ${formatTime(view.time)}`} onClick=${() => open(viewOf(view.name, page.url))}>
                 <span>${view.name}</span><small>${view.by}, ${ageOf(view)}</small>
               </button>
               <${IconButton} icon="link" label=${`Copy short link: ${view.name}`} title="Copy short link" onClick=${() => copyLink(view.name)} />

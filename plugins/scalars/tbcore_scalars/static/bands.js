@@ -199,15 +199,6 @@ export function groupOfBand({ key, name }) {
   return key ? JSON.parse(key)[0] : name;
 }
 
-/**
- * What the bands of groups cover: around a median or an interquartile mean, the quartiles if the
- * chosen spread is one of the mean.
- * @param {Pick<Options, "average" | "spread">} options
- */
-export function spreadOf({ average, spread }) {
-  return average === "mean" || spread === "range" ? spread : "quartiles";
-}
-
 /** How many runs of a group were put away. @param {Pick<Host, "groups">} host @param {string} name */
 function archivedIn({ groups }, name) {
   return groups?.value?.archived?.get(name)?.length ?? 0;
@@ -224,8 +215,7 @@ function archivedIn({ groups }, name) {
  * @returns {Promise<GroupBand[]>}
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
-  const { average, averageName } = options;
-  const spread = spreadOf(options);
+  const { average, averageName, spread } = options;
   const labelOf = (/** @type {number} */ numRuns) =>
     numRuns < MIN_RUNS_FOR_INTERVAL && (spread === "error" || spread === "bootstrap")
       ? `no interval for fewer than ${MIN_RUNS_FOR_INTERVAL} runs`

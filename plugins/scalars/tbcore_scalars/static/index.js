@@ -40,7 +40,6 @@ export const OPTIONS = new Options(
     legend: false,
     link: false,
     size: "medium",
-    spread: "deviation",
     ends: false,
   }),
   {
@@ -49,7 +48,6 @@ export const OPTIONS = new Options(
     logY: Object.keys(SCALES),
     size: ["small", "medium", "large"],
     smoothKind: SMOOTHING_KINDS,
-    spread: ["range", "quartiles", "deviation", "error", "bootstrap"],
   },
   { smooth: [0, MAX_SMOOTHING] },
 );
@@ -90,8 +88,8 @@ function Dashboard({ host, store, tags }) {
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
   const grouping = host.groups.value;
-  const { average = "mean", averageName = average } = grouping ?? {};
-  const options = { ...OPTIONS.parse(settings), average, averageName };
+  const { average = "mean", averageName = average, spread = "deviation" } = grouping ?? {};
+  const options = { ...OPTIONS.parse(settings), average, averageName, spread };
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const pinnedTags = pinsOf(host);
   const cursor = useMemo(makeCursor, []);

@@ -5,10 +5,9 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { Check, Choice } from "tbcore/ui.js";
-import { spreadOf } from "./bands.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @import { Host, Options, Run, SetOption, Spread } from "./types.js" */
+/** @import { Host, Options, Run, SetOption } from "./types.js" */
 
 /** @type {[value: Options["logX"], title: string, why: string][]} */
 const SCALES = [
@@ -27,15 +26,6 @@ const SWITCHES = [
 /** @type {[value: Options["size"], title: string][]} */
 const SIZES = [["small", "Small"], ["medium", "Medium"], ["large", "Large"]];
 
-/** @type {[value: Spread, title: string, why: string][]} */
-const SPREADS = [
-  ["range", "Min to max", "From the smallest value of all runs to the largest"],
-  ["quartiles", "Quartiles", "The middle half of the runs"],
-  ["deviation", "± SD", "The mean plus and minus the standard deviation of the runs (n − 1)"],
-  ["error", "± SE", "The mean plus and minus its standard error: the deviation divided by √n. From 3 runs on"],
-  ["bootstrap", "95 %", "A bootstrap interval of the mean: the middle 95 % of the means of 1,000 draws of the runs, with replacement. From 3 runs on"],
-];
-
 /**
  * The settings menu of the toolbar.
  * @param {{ host: Host, options: Options, set: SetOption, isGrouped: boolean, runs: readonly Run[], tags: readonly string[] }} props
@@ -45,10 +35,10 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const names = runs.map(({ name }) => name);
   const average = options.average === "iqm" ? "IQM" : options.average;
   const averages = `${average}s`;
-  /** @param {"logX" | "logY" | "size" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
-  const choiceOf = (name, title, choices, value = options[name]) => html`<section>
+  /** @param {"logX" | "logY" | "size"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
+  const choiceOf = (name, title, choices) => html`<section>
     <h4 aria-hidden="true">${title}</h4>
-    <${Choice} label=${title} name=${name} choices=${choices} value=${value} onChange=${(/** @type {any} */ value) => set(name, value)} />
+    <${Choice} label=${title} name=${name} choices=${choices} value=${options[name]} onChange=${(/** @type {any} */ value) => set(name, value)} />
   </section>`;
   /** @param {(typeof SWITCHES)[number][0] | "ends"} name @param {string} title @param {string} why */
   const checkOf = (name, title, why) =>
@@ -57,7 +47,6 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
     ${choiceOf("logY", "Scale of the y axis", SCALES)} ${choiceOf("logX", "Scale of the x axis", SCALES)}
     ${SWITCHES.map((each) => checkOf(...each))}
     ${choiceOf("size", "Card size", SIZES)}
-    ${isGrouped && choiceOf("spread", "What the band of a run group shows", options.average === "mean" ? SPREADS : SPREADS.slice(0, 2), spreadOf(options))}
     ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dashed, over fewer runs, and may jump although no run does.`)}
     <section>
       <h4>Download all points of the tags and runs shown</h4>

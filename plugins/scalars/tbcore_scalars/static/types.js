@@ -14,7 +14,6 @@ export {};
  * @typedef {Record<string, string[]>} RunToTags  the server's list of each run's tags
  *
  * @typedef {import("tbcore/groups.js").Average} Average
- * @typedef {"range" | "quartiles" | "deviation" | "error" | "bootstrap"} Spread
  *
  * @typedef {"" | "true" | "symlog"} LogOption  the scale of an axis, as it is in links: linear,
  *   logarithmic or symmetric-logarithmic
@@ -31,10 +30,10 @@ export {};
  * @property {"small" | "medium" | "large"} size  of the cards
  * @property {Average} average  what the line of a group of runs is: that of the page
  * @property {string} averageName  in words
- * @property {Spread} spread  what the band of a group of runs covers
+ * @property {import("tbcore/host.js").Grouping["spread"]} spread  what the band of a group of runs covers: that of the page
  * @property {boolean} ends  end the mean of a group where the first of its runs ends
  *
- * @typedef {Omit<Options, "average" | "averageName">} OwnOptions  those that the tab sets itself
+ * @typedef {Omit<Options, "average" | "averageName" | "spread">} OwnOptions  those that the tab sets itself
  * @typedef {<Name extends keyof OwnOptions>(name: Name, value: Options[Name]) => void} SetOption
  *
  * @typedef {object} Part  one tag in a chart, and the runs that have it

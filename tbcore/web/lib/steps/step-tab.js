@@ -1,7 +1,7 @@
 /**
  * A complete tab for media that are shown one step at a time, such as images. There is a card for
- * each tag, with a cell for each run. One slider sets the place of all cards, and each card has a
- * slider of its own. When the user moves through the steps, the next one is fetched ahead.
+ * each tag, with a cell for each run. One slider sets the place of all cards, and each of several cards
+ * has a slider of its own. When the user moves through the steps, the next one is fetched ahead.
  *
  * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for
  * the bytes of a sample.
@@ -63,6 +63,7 @@ import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlac
  * @property {number} numSteps  number of steps side by side
  * @property {Awaited<ReturnType<typeof watchTags>>} tags  of each run
  * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the other cards, by tag
+ * @property {boolean} isAlone  whether there is one tag, whose card needs no slider of its own
  * @property {(tag: string, place: Place | null | undefined) => void} onMove  gives a card its own
  *   place; undefined takes its own place away
  */
@@ -101,15 +102,17 @@ function Dashboard({ host, kind, tags, answers }) {
     host.settings.set("step", next && formatPlace(next));
     host.settings.set("at", null);
   };
+  const isAlone = new Set(Object.values(tags.value).flat()).size === 1;
   /** @type {Tab["onMove"]} */
   const onMove = (tag, next) => {
+    if (isAlone) return onMoveAll(next ?? null);
     ownPlaces.delete(tag);
     // If all cards are at the latest place, a card that moves there needs no place of its own.
     if (next !== undefined && !(next === null && place === null)) ownPlaces.set(tag, next);
     host.settings.set("at", formatPlaces(ownPlaces));
   };
   const numSteps = kind.numSteps?.(settings) ?? 1;
-  const tab = { host, kind, answers, tags, place, ownPlaces, onMove, numSteps };
+  const tab = { host, kind, answers, tags, place, ownPlaces, isAlone, onMove, numSteps };
 
   // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
@@ -180,6 +183,7 @@ function StepCard({ tab, tag, title, group, runs }) {
     <${Descriptions} host=${host} texts=${shownRuns.flatMap(({ name }) => described.get(name) ?? [])} />
     <div class="tb-step-card" ref=${body}>
       ${places.length > 1 &&
+      (hasOwnPlace || !tab.isAlone) &&
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
       <div class="tb-step-cells" style=${{ "--num-steps": shownPlaces.length }}>
         ${shownRuns.flatMap((run) => [

@@ -8,7 +8,7 @@ import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { describeFigure } from "../../lib/group-figure.js";
-import { AVERAGES } from "../../lib/group-statistics.js";
+import { AVERAGES, FIGURES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { formatAttribute } from "../../lib/queries/names.js";
 import { attributesFor } from "../state/attributes.js";
@@ -146,20 +146,20 @@ export function GroupEditor({ state, onClose }) {
   </form>`;
 }
 
-/** The field that sets which average groups show, in the list and in all tabs. @param {{ state: import("../state/reader-state.js").State }} props */
+/** The field that sets which average and which band groups show, in the list and in all tabs. @param {{ state: import("../state/reader-state.js").State }} props */
 function AverageField({ state }) {
-  const chosen = state.rules.value?.average.value ?? "mean";
+  const { figure, average } = state.rules.value ?? {};
   return html`<div class="tb-group-colors">
     <label>
       Groups show
       <select
-        title="In the list of runs and in all tabs: the ${describeFigure(AVERAGES[chosen])} of the runs' finite values"
+        title="In the list of runs and in all tabs: the ${describeFigure(AVERAGES[average?.value ?? "mean"])} of the runs' finite values"
         onChange=${(/** @type {Event} */ event) => {
           const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
           state.average.value = value === "mean" ? "" : value;
         }}
       >
-        ${Object.entries(AVERAGES).map(([value, name]) => html`<option value=${value} selected=${value === chosen}>${name}, ${value === "mean" ? "± deviation" : "quartiles"}</option>`)}
+        ${Object.entries(FIGURES).map(([value, name]) => html`<option value=${value} selected=${value === figure?.value}>${name}</option>`)}
       </select>
     </label>
   </div>`;

@@ -31,11 +31,7 @@ export function SeedsOffer({ state }) {
   hadRule.current ||= hasRule;
   const isPossible = !hadRule.current && logdir !== "" && answerFor(logdir) !== "not now";
   const found = useMemo(() => (isPossible ? repetitionsOf(wanted.map(({ name }) => name)) : null), [wanted, isPossible]);
-  /** Undefined until it is known, so that no offer goes again at once. */
-  const [leftOff, setLeftOff] = useState(/** @type {typeof import("./left-off.js") | undefined} */ (undefined));
-  useEffect(() => void import("./left-off.js").then(setLeftOff, console.warn), []);
-  // What the reader left off may be grouped: then the line that offers to continue is enough.
-  const isOffered = found !== null && leftOff !== undefined && !leftOff.offersGroups(state);
+  const isOffered = found !== null;
   const [isVisible, setVisible] = useState(false);
   /** What the accepted offer averages over; "" if it was not accepted in this visit. */
   const [accepted, setAccepted] = useState("");

@@ -4,7 +4,7 @@
 
 import { computed, effect } from "@preact/signals-core";
 import { withArchived } from "../../lib/group-figure.js";
-import { AVERAGES } from "../../lib/group-statistics.js";
+import { AVERAGES, FIGURES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
@@ -56,11 +56,9 @@ export class Rules {
     return groupOf && newestGroups(matching, groupOf, AUTO_LIMIT);
   }
 
-  /** What groups show: the mean, if the address has none of the averages. @type {ReadonlySignal<Average>} */
-  average = computed(() => {
-    const text = this.#state.average.value;
-    return Object.hasOwn(AVERAGES, text) ? /** @type {Average} */ (text) : "mean";
-  });
+  /** What groups show: the mean, if the address has no other one of FIGURES. */
+  figure = computed(() => (Object.hasOwn(FIGURES, this.#state.average.value) ? this.#state.average.value : "mean"));
+  average = computed(() => /** @type {Average} */ (this.figure.value.split("-")[0]));
 
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
   groups = computed(() => {
@@ -68,7 +66,8 @@ export class Rules {
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
     groups.sort((a, b) => compareNames(a.name, b.name));
-    return { rule: this.#state.groupRule.value, average: this.average.value, averageName: AVERAGES[this.average.value], groups, archived: this.#archived.value };
+    const [average, spread = average === "mean" ? "deviation" : "quartiles"] = this.figure.value.split("-");
+    return /** @type {Grouping} */ ({ rule: this.#state.groupRule.value, average, averageName: AVERAGES[this.average.value], spread, groups, archived: this.#archived.value });
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
@@ -127,7 +126,7 @@ export class Rules {
     return [
       error !== null && `Cannot group by “${groupRule.value}”: ${error}`,
       this.colorError.value !== null && `Cannot colour by “${colorRule.value}”: ${this.colorError.value}`,
-      average.value !== "" && average.value !== this.average.value && `Groups show the mean: “${average.value}” is not one of ${Object.keys(AVERAGES).join(", ")}`,
+      average.value !== "" && average.value !== this.figure.value && `Groups show the mean: “${average.value}” is not one of ${Object.keys(AVERAGES).join(", ")}`,
     ].filter((text) => text !== false);
   });
 
