@@ -1,7 +1,6 @@
 /** The figure of a group of runs as text: `0.684 ± 0.064`. No DOM. */
 
 import { formatValue, plural } from "./format.js";
-import { deviationOf } from "./group-statistics.js";
 
 /**
  * @typedef {object} Statistics  of a value of each run of a group
@@ -19,6 +18,11 @@ import { deviationOf } from "./group-statistics.js";
  * @property {number} [diverged]  of lowest and highest values: number of finite ones whose runs end
  *   with NaN or infinity
  */
+
+/** The standard deviation of a group whose average is the mean; NaN if no value is finite. @param {Pick<Statistics, "low" | "high">} statistics */
+export function deviationOf({ low, high }) {
+  return (high - low) / 2;
+}
 
 /**
  * What a reader must know behind a figure: `["2 not finite", "1 without the tag", "1 live"]`.

@@ -6,22 +6,6 @@ export const AVERAGES = Object.freeze({ mean: "mean", median: "median", iqm: "in
 /** @typedef {keyof typeof AVERAGES} Average */
 
 /**
- * What groups can show, by its name in the address: an average and maybe a band, in words. Charts
- * show the band; tables have the deviation of a mean, and the quartiles of others.
- */
-export const FIGURES = Object.freeze({
-  mean: "mean, ± deviation",
-  "mean-error": "mean, ± standard error in charts",
-  "mean-bootstrap": "mean, 95 % in charts",
-  "mean-quartiles": "mean, quartiles in charts",
-  "mean-range": "mean, min to max in charts",
-  median: "median, quartiles",
-  "median-range": "median, min to max in charts",
-  iqm: "interquartile mean, quartiles",
-  "iqm-range": "interquartile mean, min to max in charts",
-});
-
-/**
  * The average of the finite values with its spread: of a mean, the standard deviation of the sample
  * below and above it, over n - 1, which is 0 for a single value; of a median and of an interquartile
  * mean, which leaves out the lowest and the highest quarter, the first and the third quartile.
@@ -45,11 +29,6 @@ export function statisticsOf(values, average = "mean", live = 0) {
   const cut = Math.floor(count / 4);
   const middle = average === "median" ? quantileOf(finite, 0.5) : meanOf(finite.slice(cut, count - cut)).mean;
   return { average: middle, low: quantileOf(finite, 0.25), high: quantileOf(finite, 0.75), count, nonfinite, live };
-}
-
-/** The standard deviation of a group whose average is the mean; NaN if no value is finite. @param {Pick<import("./group-figure.js").Statistics, "low" | "high">} statistics */
-export function deviationOf({ low, high }) {
-  return (high - low) / 2;
 }
 
 /** @param {readonly number[]} values  finite ones, at least one */

@@ -57,8 +57,7 @@ function Tabs({ state }) {
   const all = state.tabs.value;
   const [showsMore, setShowsMore] = useState(false);
   const used = all.filter(({ name, active, error, activity_error }) => active || error || activity_error || name === state.tab.value);
-  const rest = used.length > 0 ? all.filter((plugin) => !used.includes(plugin)) : [];
-  const tabs = showsMore || rest.length === 0 ? all : used;
+  const tabs = showsMore || used.length === 0 ? all : used;
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
     const tab = document.getElementById(`tab-${state.tab.value}`);
@@ -105,10 +104,9 @@ function Tabs({ state }) {
       </button>`;
     })}
     </div>
-    ${rest.length > 0 &&
-    html`<button type="button" class="tab inactive" aria-expanded=${showsMore} title="Without data: ${rest.map(({ title }) => title).join(", ")}" onClick=${() => setShowsMore(!showsMore)}>
-      ${showsMore ? "less" : "more"}
-    </button>`}`;
+    ${used.length > 0 &&
+    used.length < all.length &&
+    html`<button type="button" class="tab inactive" title="Tabs without data" aria-expanded=${showsMore} onClick=${() => setShowsMore(!showsMore)}>${showsMore ? "less" : "more"}</button>`}`;
 }
 
 /** Whether the page's address is of use on this machine only. */

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { deviationOf, statisticsOf } from "../../../tbcore/web/lib/group-statistics.js";
+import { deviationOf } from "../../../tbcore/web/lib/group-figure.js";
+import { statisticsOf } from "../../../tbcore/web/lib/group-statistics.js";
 
 const { cases } = JSON.parse(readFileSync(new URL("../../statistics.json", import.meta.url), "utf8"));
 

@@ -5,13 +5,12 @@
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { plainFilter } from "../../../tbcore/web/lib/queries/filter.js";
-import { QueryError, isFound, parseQuery } from "../../../tbcore/web/lib/queries/tag-queries.js";
+import { QueryError, parseQuery } from "../../../tbcore/web/lib/queries/tag-queries.js";
 
 /** @param {{ query: string, tags: string[] }} question */
 export function answerForTags({ query, tags }) {
   try {
-    const node = parseQuery(query);
-    return { matches: tags.filter((tag) => isFound(node, tag)) };
+    return { matches: tags.filter(parseQuery(query)) };
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     return { error: { message: error.message, at: error.at } };

@@ -23,7 +23,6 @@ export function ViewsMenu({ page }) {
   const [name, setName] = useState("");
   const form = useRef(/** @type {HTMLElement | null} */ (null));
   const generation = page.generation.value;
-  const left = page.leftOff.value;
   /** @param {Promise<Response>} request  its answer is the list */
   const update = async (request) => {
     try {
@@ -113,13 +112,7 @@ export function ViewsMenu({ page }) {
       ${message.text} ${message.action && html`<button type="button" class="tb-button" onClick=${message.act}>${message.action}</button>`}
     </p>`}
     ${known.problems.map((line) => html`<p class="tb-views-note tb-views-problem"><${Icon} name="warning" /><span>${line}</span></p>`)}
-    ${left !== null &&
-    html`<ul aria-label="Of your last visit"><li>
-      <button type="button" class="tb-view" title="What this browser showed when you were here last" onClick=${() => open(left)}>
-        <span>Continue where you left off</span><small>${formatName(left.slice(1).replaceAll("&", ", "))}</small>
-      </button>
-      <${IconButton} icon="close" label="Do not continue" title="Do not continue" onClick=${page.leftOff.forget} />
-    </li></ul>`}
+    <${LastVisit} leftOff=${page.leftOff} open=${open} />
     ${known.has_defaults && html`<ul aria-label="From the log directory"><li>
       <a class="tb-view" href=${page.url("")} onClick=${() => wantDefaults(page.logdir())}><span>View of tbcore.json</span><small>a file in the log directory</small></a>
     </li></ul>`}
@@ -138,6 +131,18 @@ export function ViewsMenu({ page }) {
         </ul>`}
     ${!canWrite && html`<p class="tb-views-note">${known.read_only ?? "To save views, open the address that tbcore printed at its start."}</p>`}
   </form>`;
+}
+
+/** What this browser showed at the last visit, if the reader may continue there. @param {{ leftOff: NotesPage["leftOff"], open: (fragment: string) => void }} props */
+function LastVisit({ leftOff, open }) {
+  const { value: left, forget } = leftOff;
+  if (left === null) return null;
+  return html`<ul aria-label="Of your last visit"><li>
+    <button type="button" class="tb-view" title="What this browser showed when you were here last" onClick=${() => open(left)}>
+      <span>Continue where you left off</span><small>${formatName(left.slice(1).replaceAll("&", ", "))}</small>
+    </button>
+    <${IconButton} icon="close" label="Do not continue" title="Do not continue" onClick=${forget} />
+  </li></ul>`;
 }
 
 /** @param {View} view */

@@ -13,6 +13,7 @@ import { formatName } from "../format.js";
 import { arranged, filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
 import { Lazy, useSeen } from "../ui/lazy.js";
+import { keepUpToDate } from "../up-to-date.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -30,32 +31,19 @@ import { Lazy, useSeen } from "../ui/lazy.js";
  *   prototype; rejects if the first request fails
  */
 export async function watchTags(host, read) {
-  let { lists } = host.generations.value;
-  let numRequests = 0;
-  // Number of the latest request that has a response.
-  let lastAnswered = 0;
+  /** The version of the lists that `tags` has. */
+  let known = /** @type {string | null} */ (null);
+  const tags = signal(/** @type {RunToTags} */ ({}));
   const load = async () => {
-    const requestNumber = ++numRequests;
+    const { lists } = host.generations.value;
+    if (lists === known) return;
     const response = await host.fetchJSON("tags");
-    // The response to a later request arrived first.
-    if (requestNumber < lastAnswered) return;
-    lastAnswered = requestNumber;
+    known = lists;
     tags.value = read ? Object.assign(Object.create(null), read(response)) : response;
   };
-  const tags = signal(/** @type {RunToTags} */ ({}));
   await load();
   // The callback is also called at once, in case the tags changed during the first request.
-  host.generations.subscribe(async (generations) => {
-    if (generations.lists === lists) return;
-    ({ lists } = generations);
-    try {
-      await load();
-    } catch {
-      // Try again after the next change of the generations. The shell shows that the server is
-      // unreachable.
-      lists = "";
-    }
-  });
+  host.generations.subscribe(keepUpToDate(load, { signal: host.signal }));
   return tags;
 }
 

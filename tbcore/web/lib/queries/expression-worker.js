@@ -7,7 +7,7 @@
  */
 
 import { compileExpression } from "./expression-syntax.js";
-import { QueryError, isFound, parseQuery } from "./tag-queries.js";
+import { QueryError, parseQuery } from "./tag-queries.js";
 
 /**
  * @typedef {object} Question
@@ -46,10 +46,7 @@ function answer({ text, kind, added, asked }) {
 
 /** @param {string} text @param {Kind} kind @returns {(name: string) => Result} */
 function matcherOf(text, kind) {
-  if (kind === "tags") {
-    const query = parseQuery(text);
-    return (name) => isFound(query, name);
-  }
+  if (kind === "tags") return parseQuery(text);
   const expression = compileExpression(text);
   return kind === "captures" ? (name) => capture(expression, name) : (name) => expression.test(name);
 }

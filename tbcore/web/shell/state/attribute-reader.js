@@ -5,7 +5,7 @@
 
 import { batch, effect } from "@preact/signals-core";
 import { keepUpToDate } from "../../lib/up-to-date.js";
-import { askAboutRuns, reasonOf } from "./server.js";
+import { askAboutRuns, reasonOf } from "./run-attributes.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { AttributeValue, Attributes } from "./attributes.js" */

@@ -4,8 +4,8 @@
  */
 
 import { formatStep } from "../../lib/format.js";
-import { countsOf, describeFigure, figureAlone, groupFigure } from "../../lib/group-figure.js";
-import { AVERAGES, deviationOf, statisticsOf } from "../../lib/group-statistics.js";
+import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure } from "../../lib/group-figure.js";
+import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
 import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
 import { commonValue, sortRuns } from "./columns.js";
 import { membersOf } from "./grouped.js";

@@ -8,7 +8,7 @@ import { plainFilter } from "../../lib/queries/filter.js";
 import { offersFor } from "../../lib/queries/offers.js";
 import { changesWith } from "../../lib/queries/terms.js";
 import { keepUpToDate } from "../../lib/up-to-date.js";
-import { askAboutRuns, reasonOf } from "./server.js";
+import { askAboutRuns, reasonOf } from "./run-attributes.js";
 
 /** @import { Filter, Match } from "../../lib/queries/filter.js" */
 /** @import { State } from "./reader-state.js" */

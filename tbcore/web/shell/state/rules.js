@@ -4,7 +4,7 @@
 
 import { computed, effect } from "@preact/signals-core";
 import { withArchived } from "../../lib/group-figure.js";
-import { AVERAGES, FIGURES } from "../../lib/group-statistics.js";
+import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
@@ -19,6 +19,22 @@ import { groupsOf } from "./tree.js";
 /** @import { Grouping, Noted } from "../../host.js" */
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { State } from "./reader-state.js" */
+
+/**
+ * What groups can show, by its name in the address: an average and maybe a band, in words. Charts
+ * show the band; tables have the deviation of a mean, and the quartiles of others.
+ */
+export const FIGURES = Object.freeze({
+  mean: "mean, ± deviation",
+  "mean-error": "mean, ± standard error in charts",
+  "mean-bootstrap": "mean, 95 % in charts",
+  "mean-quartiles": "mean, quartiles in charts",
+  "mean-range": "mean, min to max in charts",
+  median: "median, quartiles",
+  "median-range": "median, min to max in charts",
+  iqm: "interquartile mean, quartiles",
+  "iqm-range": "interquartile mean, min to max in charts",
+});
 
 /** What the rules say about all runs. */
 export class Rules {

@@ -64,16 +64,6 @@ export async function getJSON(url, init) {
   return response.json();
 }
 
-/** Asks about runs: the values of attributes, or what a query finds. @param {object} question @throws {ServerError} */
-export function askAboutRuns(question) {
-  return getJSON(address("data/run_attributes"), { method: "POST", body: JSON.stringify(question) });
-}
-
-/** Why a request failed, in words. @param {unknown} error */
-export function reasonOf(error) {
-  return error instanceof ServerError ? error.message : "the server cannot be reached";
-}
-
 // --- news of the server --------------------------------------------------------------------------
 
 // Three sources are tried in this order:
