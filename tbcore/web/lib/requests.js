@@ -9,7 +9,6 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { readColumns } from "./format.js";
-import { keepUpToDate } from "./up-to-date.js";
 
 export { readColumns };
 
@@ -149,18 +148,15 @@ function useLatest(load, params, generation) {
 export function useRefetch(send, params, generation) {
   const latestSend = useRef(send);
   latestSend.current = send;
-  const refetch = useRef(() => {});
-  useEffect(() => refetch.current(), [generation]);
+  const refetch = useRef(async () => {});
+  useEffect(() => void refetch.current(), [generation]);
   useEffect(() => {
     if (!send) return undefined;
     const controller = new AbortController();
-    const load = serialize(controller.signal, async () => latestSend.current?.(controller.signal));
-    refetch.current = () => void load();
+    const load = keepUpToDate(async () => latestSend.current?.(controller.signal), controller);
+    refetch.current = load;
     load();
-    return () => {
-      controller.abort();
-      refetch.current = () => {};
-    };
+    return () => controller.abort();
   }, [send === null, ...params]);
 }
 
@@ -254,14 +250,50 @@ export async function inTurn(host, task, signal) {
   }
 }
 
+/** Time from a failed update to the next attempt. */
+const RETRY_DELAY_MS = 3000;
+
 /**
- * Makes a function that runs a task. If the function is called while the task runs, the task runs
- * once more afterwards, no matter how many calls there were.
- * @param {AbortSignal} signal  when aborted, the task is not run again
- * @param {() => Promise<void>} task  must not reject
+ * Makes a function that updates something, soon. Only one update runs at a time: calls during an
+ * update lead to one more after it, however many there are. A failed update is tried again.
+ * @param {() => Promise<unknown>} update
+ * @param {object} [options]
+ * @param {() => number} [options.interval]  minimum time from the end of an update to the next one, in milliseconds
+ * @param {(error: unknown) => void} [options.onError]  called with the reason of each failure
+ * @param {AbortSignal} [options.signal]  when aborted, no further update starts
  */
-export function serialize(signal, task) {
-  return keepUpToDate(task, { signal });
+export function keepUpToDate(update, { interval = () => 0, onError, signal } = {}) {
+  let isBusy = false;
+  let isWanted = false;
+  /** When the last update ended, on the clock of `performance.now()`, in milliseconds. */
+  let lastEnd = -Infinity;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  /** Resolves after the updates that it starts at once. @returns {Promise<void>} */
+  return async function request() {
+    isWanted = true;
+    if (isBusy || signal?.aborted) return;
+    clearTimeout(timer);
+    let wait = lastEnd + interval() - performance.now();
+    if (wait <= 0) {
+      isBusy = true;
+      // Calls in one go are one, and an effect that calls does not depend on what the update reads.
+      await null;
+      isWanted = false;
+      try {
+        await update();
+        wait = Infinity;
+      } catch (error) {
+        wait = RETRY_DELAY_MS;
+        onError?.(error);
+      }
+      isBusy = false;
+      lastEnd = performance.now();
+      if (isWanted) return request();
+    }
+    if (wait < Infinity) timer = setTimeout(request, wait);
+  };
 }
 
 // --- columns of runs -----------------------------------------------------------------------------

@@ -54,14 +54,14 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
  * @param {{ state: State }} props
  */
 function Tabs({ state }) {
-  const all = state.tabs.value;
+  const tabs = state.tabs.value;
   const [showsMore, setShowsMore] = useState(false);
-  const used = all.filter(({ name, active, error, activity_error }) => active || error || activity_error || name === state.tab.value);
-  const tabs = showsMore || used.length === 0 ? all : used;
+  const numUsed = tabs.filter(({ name, active, error, activity_error }) => active || error || activity_error || name === state.tab.value).length;
+  const hasMore = numUsed > 0 && numUsed < tabs.length;
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
-    const tab = document.getElementById(`tab-${state.tab.value}`);
-    const bar = tab?.parentElement;
+    const tab = /** @type {HTMLElement} */ (document.getElementById(`tab-${state.tab.value}`));
+    const bar = /** @type {HTMLElement | null} */ (tab?.closest(".tabs"));
     if (!bar) return;
     // After scrollIntoView, the Tab key would begin here, and not at the start of the page.
     const left = tab.offsetLeft - bar.offsetLeft;
@@ -70,43 +70,43 @@ function Tabs({ state }) {
 
   /** Arrow keys, Home and End open other tabs. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    const index = tabs.findIndex(({ name }) => name === state.tab.value);
-    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: tabs.length - 1 }[event.key];
-    const target = next === undefined ? undefined : tabs[(next + tabs.length) % tabs.length];
-    if (!target) return;
+    const shown = /** @type {HTMLElement[]} */ ([.../** @type {HTMLElement} */ (event.currentTarget).children]).filter(({ hidden }) => !hidden);
+    const index = shown.indexOf(/** @type {HTMLElement} */ (event.target));
+    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
     event.preventDefault();
-    state.openTab(target.name);
-    document.getElementById(`tab-${target.name}`)?.focus();
+    const tab = shown.at(next % shown.length);
+    tab?.click();
+    tab?.focus();
   };
 
-  return html`
-    <div class="tabs" role="tablist" aria-label="Plugins" onKeyDown=${onKeyDown}>
-    ${all.map((plugin) => {
-      const { name, title, active, description } = plugin;
-      const error = plugin.error ?? plugin.activity_error;
-      const isSelected = name === state.tab.value;
-      const hint = error ? `Failed: ${error}` : active ? description : `${description || title} (no data)`;
-      return html`<button
-        type="button"
-        key=${name}
-        id="tab-${name}"
-        class="tab ${active ? "" : "inactive"} ${error ? "failed" : ""}"
-        data-plugin=${name}
-        role="tab"
-        aria-selected=${isSelected}
-        aria-controls="content"
-        tabindex=${isSelected || (!isOpen && plugin === tabs[0]) ? 0 : -1}
-        hidden=${!tabs.includes(plugin)}
-        title=${hint || undefined}
-        onClick=${() => state.openTab(name)}
-      >
-        ${error && html`<${Icon} name="warning" />`}${title}
-      </button>`;
-    })}
+  return html`<div class="tabs">
+    <div role="tablist" aria-label="Plugins" onKeyDown=${onKeyDown}>
+      ${tabs.map((plugin, index) => {
+        const { name, title, active, description } = plugin;
+        const error = plugin.error ?? plugin.activity_error;
+        const isSelected = name === state.tab.value;
+        return html`<button
+          type="button"
+          key=${name}
+          id="tab-${name}"
+          class="tab ${active ? "" : "inactive"} ${error ? "failed" : ""}"
+          data-plugin=${name}
+          role="tab"
+          aria-selected=${isSelected}
+          aria-controls="content"
+          tabindex=${isSelected || (!isOpen && index === 0) ? 0 : -1}
+          hidden=${hasMore && !showsMore && !active && !error && !isSelected}
+          title=${error ? `Failed: ${error}` : description || undefined}
+          onClick=${() => state.openTab(name)}
+        >
+          ${error && html`<${Icon} name="warning" />`}${title}
+        </button>`;
+      })}
     </div>
-    ${used.length > 0 &&
-    used.length < all.length &&
-    html`<button type="button" class="tab inactive" title="Tabs without data" aria-expanded=${showsMore} onClick=${() => setShowsMore(!showsMore)}>${showsMore ? "less" : "more"}</button>`}`;
+    ${hasMore &&
+    html`<button type="button" class="tab inactive" title="Without data" aria-expanded=${showsMore} onClick=${() => setShowsMore(!showsMore)}>${showsMore ? "less" : "more"}</button>`}
+  </div>`;
 }
 
 /** Whether the page's address is of use on this machine only. */
@@ -140,26 +140,21 @@ function CopyLink({ state }) {
  */
 function StatusChip({ state, onInfo, onRetry }) {
   const status = state.status.value;
-  if (state.connection.value === "retrying") {
-    return html`<button type="button" class="chip bad" role="status" title="Try again now" onClick=${onRetry}>
-      <i></i><span>${state.serverError.value ?? "Disconnected, retrying"}</span>
-    </button>`;
-  }
-  const numProblems = status ? status.problems.length + status.missing.length : 0;
-  if (numProblems > 0) {
-    return html`<button type="button" class="chip warn" aria-label=${plural(numProblems, "problem")} onClick=${onInfo}>
-      <${Icon} name="warning" /><span>${plural(numProblems, "problem")}</span>
-    </button>`;
-  }
-  const text = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Connected";
+  const isLost = state.connection.value === "retrying";
+  const numProblems = status && !isLost ? status.problems.length + status.missing.length : 0;
+  const news = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Connected";
+  const [kind, text] = isLost
+    ? ["bad", state.serverError.value ?? "Disconnected, retrying"]
+    : numProblems > 0 ? ["warn", plural(numProblems, "problem")] : [news === "Connected" ? "good" : "", news];
   return html`<button
     type="button"
-    class="chip ${text === "Connected" ? "good" : ""}"
-    aria-label="${text}; about this log directory"
-    title="About this log directory"
-    onClick=${onInfo}
+    class="chip ${kind}"
+    role=${isLost ? "status" : undefined}
+    aria-label=${text}
+    title=${isLost ? "Try again now" : "About this log directory"}
+    onClick=${isLost ? onRetry : onInfo}
   >
-    <i></i><span>${text}</span>
+    ${numProblems > 0 ? html`<${Icon} name="warning" />` : html`<i></i>`}<span>${text}</span>
   </button>`;
 }
 

@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inTurn, serialize } from "../../../tbcore/web/requests.js";
-
-const nextTask = () => new Promise((done) => setTimeout(done));
+import { inTurn } from "../../../tbcore/web/requests.js";
 
 test("tasks of a tab run in order, and no more than five at once", async () => {
   const host = {};
@@ -52,29 +50,4 @@ test("a cancelled task never starts, and after a failed one the next starts", as
   await assert.rejects(inTurn(host, async () => 1, canceller.signal), /cancelled/);
   for (const end of finish) end();
   await Promise.all(others);
-});
-
-test("a task that is requested while it runs is run once more afterwards", async () => {
-  const canceller = new AbortController();
-  /** @type {(() => void)[]} */
-  const finish = [];
-  const run = serialize(canceller.signal, () => new Promise((resolve) => void finish.push(resolve)));
-  const first = run();
-  await nextTask();
-  run();
-  run();
-  assert.equal(finish.length, 1);
-  finish[0]();
-  await nextTask();
-  assert.equal(finish.length, 2);
-  finish[1]();
-  await first;
-  assert.equal(finish.length, 2);
-  const last = run();
-  await nextTask();
-  run();
-  canceller.abort();
-  finish[2]();
-  await last;
-  assert.equal(finish.length, 3);
 });

@@ -4,7 +4,7 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { serialize } from "tbcore/requests.js";
+import { keepUpToDate } from "tbcore/requests.js";
 import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").LineChart} LineChart */
@@ -269,14 +269,14 @@ export function rowOptions({ x, logX, smooth, smoothKind }) {
 export function keepLoaded(host, mayChangeAgain, error, load) {
   const controller = new AbortController();
   const { signal } = controller;
-  const reload = serialize(signal, async () => {
+  const reload = keepUpToDate(async () => {
     try {
       await load(signal);
       error.value = "";
     } catch (failure) {
       if (!signal.aborted) error.value = /** @type {Error} */ (failure).message;
     }
-  });
+  }, controller);
   const start = () => signal.addEventListener("abort", host.generations.subscribe(reload));
   const timer = setTimeout(start, mayChangeAgain ? SETTLE_DELAY_MS : 0);
   return () => {

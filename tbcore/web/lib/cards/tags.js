@@ -10,10 +10,10 @@ import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName } from "../format.js";
+import { keepUpToDate } from "../requests.js";
 import { arranged, filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
 import { Lazy, useSeen } from "../ui/lazy.js";
-import { keepUpToDate } from "../up-to-date.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host

@@ -7,12 +7,6 @@ import { Icon } from "../ui/controls.js";
 import { Lazy } from "../ui/lazy.js";
 import { globOf, matchesGlob } from "./globs.js";
 
-/** The placeholder and the tooltip of a filter box: the syntax of queries in a few words. */
-const HINTS = {
-  runs: ["words, lr>1e-3", "Words, all to be found; a glob: */seed?; lr>1e-3; val/loss:last<0.5; has:nan; live; -not; a | b; re:expression"],
-  tags: ["words, -not, a | b", "Words, all to be found; a glob: val/*; -not; a | b; re:expression"],
-};
-
 /**
  * A filter box. `onInput` is called on every change of the text. The label is the accessible name
  * and the placeholder. Of a query, `names` returns what completes it, asked at each key, and `onDone`
@@ -22,7 +16,6 @@ const HINTS = {
 export function FilterBox({ filter, onInput, label, names, onDone, ...attributes }) {
   const { text, error, subject, note, offers, isHeld } = filter;
   const messageId = useId();
-  const [hint, title] = subject ? HINTS[subject] : [];
   // After the box was first used, a mistake is shown only while the box has the focus: nothing may move
   // under the pointer.
   const [first, setFirst] = useState(/** @type {string | null} */ (null)); // the text at that time
@@ -35,8 +28,8 @@ export function FilterBox({ filter, onInput, label, names, onDone, ...attributes
       autocomplete="off"
       maxlength=${MAX_PATTERN_LENGTH}
       aria-label=${label}
-      placeholder=${hint ? `${label}: ${hint}` : label}
-      title=${error ?? title}
+      placeholder=${subject ? `${label}: words, ${subject === "runs" ? "lr>1e-3" : "-not, a | b"}` : label}
+      title=${error}
       aria-invalid=${error ? "true" : undefined}
       aria-describedby=${error || note ? messageId : undefined}
       value=${text}

@@ -4,7 +4,7 @@
  */
 
 import { batch, effect } from "@preact/signals-core";
-import { keepUpToDate } from "../../lib/up-to-date.js";
+import { keepUpToDate } from "../../lib/requests.js";
 import { askAboutRuns, reasonOf } from "./run-attributes.js";
 
 /** @import { RunDetails } from "../../host.js" */

@@ -6,8 +6,8 @@
 import { batch, effect, signal } from "@preact/signals-core";
 import { plainFilter } from "../../lib/queries/filter.js";
 import { offersFor } from "../../lib/queries/offers.js";
+import { keepUpToDate } from "../../lib/requests.js";
 import { changesWith } from "../../lib/queries/terms.js";
-import { keepUpToDate } from "../../lib/up-to-date.js";
 import { askAboutRuns, reasonOf } from "./run-attributes.js";
 
 /** @import { Filter, Match } from "../../lib/queries/filter.js" */

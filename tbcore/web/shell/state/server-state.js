@@ -1,7 +1,7 @@
 /** The server's data, as signals, and what keeps them up to date: it listens for updates and fetches what changed. */
 
 import { batch, computed, signal } from "@preact/signals-core";
-import { keepUpToDate } from "../../lib/up-to-date.js";
+import { keepUpToDate } from "../../lib/requests.js";
 import { ServerError, address, getJSON, watchUpdates } from "./server.js";
 import { isLive } from "./tree.js";
 
@@ -97,8 +97,8 @@ export function keepInSync(state, loadNotes) {
       if (connection === "live" && state.frontends.value === null) refresh();
     },
   });
-  // A refresh that waits comes sooner.
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refreshIfNew());
+  // A refresh that waits comes sooner, or later.
+  document.addEventListener("visibilitychange", refreshIfNew);
   refresh();
 
   return {

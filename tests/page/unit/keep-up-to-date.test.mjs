@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { effect, signal } from "@preact/signals-core";
-import { keepUpToDate } from "../../../tbcore/web/lib/up-to-date.js";
+import { keepUpToDate } from "../../../tbcore/web/lib/requests.js";
 
 /** An update that ends when the test says so, by calling `ends[i]` with an error or nothing. */
 function controlled() {
