@@ -29,7 +29,7 @@ test("calls in one go, or while an update runs, are one update", async () => {
   assert.equal(ends.length, 2, "nothing was asked since");
 });
 
-test("a failed update is tried again: at once if it was asked for meanwhile, or else after three seconds", async (t) => {
+test("a failed update is tried again: at once if it was asked for during it, or else after three seconds", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const settled = () => new Promise((done) => setImmediate(done));
   const { ends, update } = controlled();
