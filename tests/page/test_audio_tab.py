@@ -101,6 +101,7 @@ def test_one_clip_plays_at_a_time(open_page: Any) -> None:
     paused = page.evaluate("() => clips.players('batch', 'batch').map((player) => player.paused)")
     assert paused == [True, False]
     page.evaluate("() => { globalThis.playing = clips.players('batch', 'batch')[1]; }")
+    page.get_by_role("button", name="more", exact=True).click()
     page.get_by_role("tab", name="Scalars", exact=True).click()
     page.wait_for_function("() => !playing.isConnected && playing.paused")
 

@@ -405,6 +405,7 @@ def test_only_images_near_the_view_are_loaded_and_none_are_kept(
     page.wait_for_function("() => pictures.images('t/000', 'many').length === 0")
     height = page.evaluate("() => tb.card('t/000').offsetHeight")
     assert height > 150  # the card keeps its height
+    page.get_by_role("button", name="more", exact=True).click()
     page.get_by_role("tab", name="Scalars", exact=True).click()
     page.wait_for_function("() => tb.all('img').length === 0")
     assert page.evaluate("() => globalThis.numObjects ?? 0") == 0
