@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from common_fixtures import until
 
 from tbcore import smoothed
 from tbcore_testing import EventFileWriter, write_run
@@ -864,6 +865,7 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
     page.wait_for_function("() => location.hash.includes('&average=mean-bootstrap')")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    until(lambda: hover(page, "reward", 10, 99) and "bootstrap" in page.evaluate(tooltip))
     row = hover(page, "reward", 10, 99)[0]
     assert (row[0], row[1]) == ("ppo/*", "2")
     # Of 1,000 draws of 0, 1, 2, 3, 4, about 2.5 % have a mean up to 0.8.
@@ -876,8 +878,8 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
     page.wait_for_function("() => location.hash.includes('&average=median')")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
-    row = hover(page, "reward", 80, 99)[0]
-    assert row[:4] == ["ppo/*", "2", "1", "2.5"]
+    # The address changes before the chart does.
+    until(lambda: hover(page, "reward", 80, 99)[0][:4] == ["ppo/*", "2", "1", "2.5"])
     text = page.evaluate(tooltip)
     assert "MedianLowHigh" in text
     assert "quartiles · median of 3 of 5 runs" in text
