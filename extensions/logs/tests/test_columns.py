@@ -12,7 +12,6 @@ from commands import piped
 
 import tbcore
 from tbcore.queries import STATS
-from tbcore_logs.commands import offers
 from tbcore_logs.logs import At
 from tbcore_testing import write_run
 
@@ -134,6 +133,5 @@ def test_a_file_that_was_cut_off_is_a_problem_of_each_answer(tmp_path: Path) -> 
         assert found.stderr.count(str(path)) == 1
 
 
-def test_python_and_shells_have_the_statistics_of_queries() -> None:
+def test_python_has_the_statistics_of_queries() -> None:
     assert get_args(get_args(At)[0]) == ("first", *STATS)
-    assert (*STATS, "argmin", "argmax") == offers._STATS

@@ -58,6 +58,15 @@ export function decode(text) {
 // --- the order of names ---------------------------------------------------------------------------
 
 /**
+ * A copy of a list, in the natural order of names. The key of each name is made once.
+ * @template T @param {Iterable<T>} items @param {(item: T) => string} [nameOf]
+ */
+export function byName(items, nameOf = String) {
+  const keyed = Array.from(items, (item) => ({ item, key: keyOf(nameOf(item)) }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key))).map(({ item }) => item);
+}
+
+/**
  * Compares names in natural order. Path segments are compared one by one, so that children follow
  * their parent. Numbers inside a segment are compared by value:
  *
@@ -72,48 +81,38 @@ export function decode(text) {
  * @param {string} b
  */
 export function compareNames(a, b) {
-  const left = a.split("/");
-  const right = b.split("/");
-  for (let k = 0; k < left.length && k < right.length; k++) {
-    const bySegment = compareSegments(left[k], right[k]);
-    if (bySegment) return bySegment;
-  }
-  return left.length - right.length;
+  const [left, right] = [keyOf(a), keyOf(b)];
+  return left < right ? -1 : Number(left > right);
 }
 
-/** Compares path segments in natural order. @param {string} a @param {string} b */
-function compareSegments(a, b) {
-  // Skip the common prefix. If it ends inside a number, go back to the start of the number.
-  let i = 0;
-  while (i < a.length && a.charCodeAt(i) === b.charCodeAt(i)) i++;
-  while (i > 0 && WITHIN_NUMBER.test(a[i - 1])) i--;
-  // From there compare numbers by value, and all else by character.
-  let j = i;
-  while (i < a.length && j < b.length) {
-    if (isDigit(a, i) && isDigit(b, j)) {
-      const left = readNumber(a, i);
-      const right = readNumber(b, j);
-      const byNumber = compareNumbers(left, right);
-      if (byNumber) return byNumber;
-      i += left.length;
-      j += right.length;
-    } else {
-      const byCharacter = a.charCodeAt(i++) - b.charCodeAt(j++);
-      if (byCharacter) return byCharacter;
+/**
+ * A text that compares as the name does. In each segment a number becomes `0`, its power and its
+ * digits. The segment itself follows, because numbers may be equal but written differently, such as
+ * "1" and "01". The end of a number, and of a segment, is less than any character.
+ * @param {string} name
+ */
+function keyOf(name) {
+  let key = "";
+  for (const segment of name.split("/")) {
+    let i = 0;
+    for (let digit; (digit = DIGIT.exec(segment)); DIGIT.lastIndex = i) {
+      const { length, digits, power } = readNumber(segment, digit.index);
+      key += `${segment.slice(i, digit.index)}0${digits && String.fromCharCode(power + (1 << 14)) + digits}\0`;
+      i = digit.index + length;
     }
+    key += `${segment.slice(i)}\0${segment}\0`;
   }
-  // If one segment is the start of the other, the shorter one is less.
-  // Numbers may be equal but written differently, such as "1" and "01".
-  return a.length - i - (b.length - j) || (a < b ? -1 : Number(a > b));
+  return key;
 }
 
+const DIGIT = /\d/g;
+/** Digits after which neither a fraction nor an exponent may follow. */
+const WHOLE = /0*(\d*)(?![\d.e])/iy;
 const DIGITS = /\d+/y;
 /** Digits with any number of points, as in `1.10.2`. */
 const DIGITS_AND_POINTS = /\d+(?:\.\d+)*/y;
 /** A decimal number: whole part, fraction and exponent are groups. */
 const DECIMAL = /(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?/iy;
-/** A character that may be part of a number. */
-const WITHIN_NUMBER = /[\d.e+-]/i;
 /** The end of a text after which a number is a part of a version: `1.`, or a separate `v`. */
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
@@ -123,6 +122,8 @@ const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
  * @param {string} text @param {number} index
  */
 function readNumber(text, index) {
+  const plain = match(WHOLE, text, index);
+  if (plain) return { length: plain[0].length, digits: plain[1].replace(/0+$/, ""), power: plain[1].length };
   const isVersionPart = match(DIGITS_AND_POINTS, text, index)[0].split(".").length > 2 || IN_VERSION.test(text.slice(Math.max(0, index - 2), index));
   const [all, whole = all, fraction = "", exponent = "0"] = match(isVersionPart ? DIGITS : DECIMAL, text, index);
   const significant = (whole + fraction).replace(/^0+/, "");
@@ -134,16 +135,4 @@ function readNumber(text, index) {
 function match(pattern, text, index) {
   pattern.lastIndex = index;
   return /** @type {RegExpExecArray} */ (pattern.exec(text));
-}
-
-/** @param {ReturnType<typeof readNumber>} left @param {ReturnType<typeof readNumber>} right */
-function compareNumbers(left, right) {
-  if (!left.digits || !right.digits) return left.digits.length - right.digits.length;
-  if (left.power !== right.power) return left.power - right.power;
-  return left.digits < right.digits ? -1 : Number(left.digits > right.digits);
-}
-
-/** Whether a character is a digit from 0 to 9. @param {string} text @param {number} index */
-function isDigit(text, index) {
-  return text[index] >= "0" && text[index] <= "9";
 }

@@ -1,7 +1,7 @@
 /** Names of runs and tags: their groups, lists of them in the address, and elements. */
 
 import { html } from "htm/preact";
-import { compareNames, decode, escapeName, unescapeName } from "./address.js";
+import { byName, compareNames, decode, escapeName, unescapeName } from "./address.js";
 import { formatName } from "./format.js";
 
 /** The tags with the same first path segment. @typedef {{ name: string, tags: string[] }} TagGroup */
@@ -22,7 +22,7 @@ function sortedTags(name, tags) {
   /** @type {string[][]} */
   const byRank = Array.from(Array(FIRST.length + 1), () => []);
   for (const tag of tags) byRank[rankOf(tag.slice(name.length))].push(tag);
-  return byRank.flatMap((some) => some.sort(compareNames));
+  return byRank.flatMap((some) => byName(some));
 }
 
 /** The place of a group among all, which grows. @param {TagGroup} group  with sorted tags */

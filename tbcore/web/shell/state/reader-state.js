@@ -4,7 +4,7 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { compareNames, formatAddress, parseAddress } from "../../lib/address.js";
+import { byName, formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
@@ -66,7 +66,7 @@ export class State extends ServerState {
 
   // --- computed from these and the server's data
 
-  sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
+  sortedRuns = computed(() => byName(this.runs.value));
   #runMatcher = new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this));
   /** Whether the query for runs is being typed: until Enter, or until the box loses the focus. */
   isTyping = signal(false);
