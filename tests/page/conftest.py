@@ -60,9 +60,9 @@ LATE_FRAMES = """
 """
 DELAYS = """
 import asyncio, random, uvicorn
-load = uvicorn.Config.load
+load_at_once = uvicorn.Config.load
 def load_delayed(config):
-    load(config)
+    load_at_once(config)
     app = config.loaded_app
     async def answer(scope, receive, send):
         if scope["type"] == "http":
@@ -74,9 +74,9 @@ uvicorn.Config.load = load_delayed
 """What a server runs before, if it delays its answers."""
 CACHED_FILES = """
 import uvicorn
-load = uvicorn.Config.load
+load_uncached = uvicorn.Config.load
 def load_cached(config):
-    load(config)
+    load_uncached(config)
     app = config.loaded_app
     async def answer(scope, receive, send):
         async def send_cached(message):
