@@ -45,22 +45,24 @@ def test_p26_an_idle_server_rests(
         found: dict[str, Any] = server.get("/data/status").json()
         return found
 
-    def is_scanned(passes: int) -> bool:
-        """Whether there were more passes than these; asked seldom, since answers cost time, too."""
-        time.sleep(1)
-        return int(status()["passes"]) > passes
+    def scan() -> Callable[[], bool]:
+        """Asks for a scan, which ends a pause; returns a function that says whether it is over."""
+        passes = status()["passes"]
+        server.get("/data/status", scan="true")
+        return lambda: status()["passes"] > passes
 
     def cpu_seconds() -> float:
         tasks = server.proc("task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
-    def calls_until(is_over: Callable[[], bool]) -> int:
-        """Number of system calls that the server makes until `is_over`, asked now and then."""
+    def calls_until(begin: Callable[[], Callable[[], bool]]) -> int:
+        """Number of system calls from `begin` on, until what it returns is true, asked seldom."""
         log = tmp_path.with_name("strace.txt")
         command = [strace, "-c", "-f", "-p", str(server.process.pid), "-o", str(log)]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
             assert tracer.stderr is not None
             assert b"attached" in tracer.stderr.readline()
+            is_over = begin()
             while not is_over():
                 time.sleep(0.25)
             tracer.send_signal(signal.SIGINT)
@@ -69,17 +71,13 @@ def test_p26_an_idle_server_rests(
         return int(total)
 
     # A directory is listed again until two scans, at least 3 s apart and both after the first one,
-    # have found it unchanged. By then the pauses have doubled from 1 s to at least 8.
+    # have found it unchanged. Each scan that finds nothing doubles the pause, from 1 s to 16.
     server.wait(lambda: status()["passes"] >= 2, 240)
     second = status()["scanned_at"]
-    server.wait(lambda: status()["scanned_at"] > second + 4, 240)
-    passes = status()["passes"]
-    server.wait(lambda: status()["passes"] > passes, 240)
-    # Without strace, which takes time of the server. A scan is far more than what is beside it.
-    cpu, passes = cpu_seconds(), status()["passes"]
-    server.wait(lambda: is_scanned(passes), 240)
-    scan_cpu = cpu_seconds() - cpu
-
+    server.wait(lambda: time.time() > second + 4)
+    while status()["passes"] < 6:
+        server.wait(scan(), 240)
+    server.wait(lambda: status()["scanned_at"] < time.time() - 2, 240)
     # The lowest of several: a shared processor takes more time for the same work now and then.
     passes, idle_cpu = status()["passes"], math.inf
     for _ in range(NUM_WINDOWS):
@@ -87,11 +85,15 @@ def test_p26_an_idle_server_rests(
         time.sleep(IDLE_SECONDS / NUM_WINDOWS)
         idle_cpu = min(idle_cpu, (cpu_seconds() - cpu) / (time.monotonic() - began))
     began = time.monotonic()
-    idle_calls = calls_until(lambda: time.monotonic() > began + IDLE_SECONDS)
+    idle_calls = calls_until(lambda: lambda: time.monotonic() > began + IDLE_SECONDS)
     idle_calls_per_second = idle_calls / (time.monotonic() - began)
     assert status()["passes"] == passes
+    # Without strace, which takes time of the server. A scan is far more than what is beside it.
+    cpu = cpu_seconds()
+    server.wait(scan(), 240)
+    scan_cpu = cpu_seconds() - cpu
     began = time.monotonic()
-    scan_calls = calls_until(lambda: is_scanned(passes))
+    scan_calls = calls_until(scan)
     scan_calls -= int(idle_calls_per_second * (time.monotonic() - began))
 
     longest = Tuning().max_watched_pause_seconds
