@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from tbcore_notes.records import line_of
 from tbcore_testing import write_run
 
 NUM_RUNS = 10_000
@@ -24,7 +26,10 @@ def name_of(index: int) -> str:
 
 @pytest.fixture(scope="module")
 def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Runs with hyperparameters, whose last losses are 0, 1, ... 9999 in another order."""
+    """Runs with hyperparameters, whose last losses are 0, 1, ... 9999 in another order.
+
+    Somebody has noted the same about all of them.
+    """
     logdir = tmp_path_factory.mktemp("logs")
     for index in range(NUM_RUNS):
         write_run(
@@ -33,6 +38,14 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
             hparams={"lr": 10.0 ** -(index % 5), "model": f"m{index % 4}", "width": index},
             scalars={"loss": [1.0, (index * 7919) % NUM_RUNS]},
         )
+    at = time.time_ns() // 1000
+    lines = (
+        line_of(at, "bob", name_of(i), {"starred": True, "labels": ["paper", "x"], "note": "why"})
+        for i in range(NUM_RUNS)
+    )
+    notes = logdir / ".tbcore" / "notes" / "bob.jsonl"
+    notes.parent.mkdir(parents=True)
+    notes.write_bytes(b"".join(lines))
     return serve_for_module(logdir)
 
 
@@ -84,3 +97,15 @@ def test_ten_thousand_runs_are_coloured_and_grouped(open_page: Any) -> None:
     ]:
         page.evaluate("(change) => { location.hash = `#scalars&runs=&${change}`; }", change)
         page.wait_for_function(condition)
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_with_notes_have_no_more_rows(open_page: Any) -> None:
+    """The list has elements for the rows in view alone; benchmarks/page.py measures its time."""
+    page = open_page("#scalars&runs=&view=list")
+    page.locator(".tb-notes-labels").first.wait_for()
+    for _ in range(10):
+        page.evaluate("() => document.querySelector('.tb-list').scrollTop += 10_000")
+        page.evaluate("() => tb.frame().then(tb.frame)")
+    assert 10 < page.locator(".tb-run").count() < 100
+    assert page.locator(".tb-run").first.inner_text().count("paper") == 1

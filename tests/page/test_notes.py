@@ -1108,24 +1108,3 @@ def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, wi
     ]
     free = ends[1]["x"] - ends[0]["x"]
     assert free >= ends[0]["width"] * (1 if width == 280 else 0.4)
-
-
-# Many runs ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_with_notes_have_no_more_rows(
-    serve: Any, profile: Any, tmp_path: Path
-) -> None:
-    """The list has elements for the rows in view alone; benchmarks/page.py measures its time."""
-    logdir = tmp_path / "many"
-    names = [f"run{number:05}" for number in range(10_000)]
-    for number, name in enumerate(names):
-        write_run(logdir, name, scalars={"loss": [1.0]}, wall_time=OLD + number)
-    notes_of(logdir).change(names, {"starred": True, "labels": ["paper", "x"], "note": "why"})
-    page = open_writing(profile, serve(logdir))
-    for _ in range(10):
-        page.evaluate("() => document.querySelector('.tb-list').scrollTop += 10_000")
-        page.evaluate("() => tb.frame().then(tb.frame)")
-    assert 10 < page.locator(".tb-run").count() < 100
-    assert page.locator(".tb-run").first.inner_text().count("paper") == 1
