@@ -28,7 +28,7 @@ def row(logdir: Path, *arguments: Any) -> dict[str, Any]:
 def test_runs_are_listed_whatever_the_most_common_tag_is_called(tmp_path: Path, tag: str) -> None:
     write_run(tmp_path, scalars={tag: [0.5, 7.5]})
     assert row(tmp_path)[f"{tag}:last"] == 7.5
-    assert row(tmp_path, "--by", "seeds")[f"{tag}:last mean"] == 7.5
+    assert row(tmp_path, "--by", "seeds")[f"{tag}:last"]["mean"] == 7.5
 
 
 @pytest.mark.parametrize("tag", ODD)
@@ -73,7 +73,7 @@ def test_the_step_of_the_first_value_that_is_not_finite(tmp_path: Path) -> None:
         ("s2", large), ("s1", 605), ("s3", None)
     ]  # fmt: skip
     assert row(tmp_path, "--where", f"loss:nan>{large - 1}")["run"] == "s2"
-    assert row(tmp_path, "--by", "seeds", "--columns", "loss:nan")["loss:nan missing"] == 1
+    assert row(tmp_path, "--by", "seeds", "--columns", "loss:nan")["loss:nan"]["missing"] == 1
 
 
 def test_a_list_of_names_says_how_many_more_there_are(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tbcore.engine import (
     is_uri,
     one_line,
     plural,
+    quoted,
     size,
     warn,
     warnings_printed,
@@ -120,6 +121,9 @@ def set_notes(
             line = f"no run {name!r} below {selection.logdir!r}{_meant(name, logs, selection)}"
             raise click.UsageError(line, context)
     changes = {field: value for field, value in values.items() if value is not None}
+    if both := set(added).intersection(removed):
+        line = f"--label and --no_label cannot be combined for {quoted(min(both))}"
+        raise click.UsageError(line, context)
     if not (changes or added or removed):
         raise click.UsageError("nothing to change; give --star or another option", context)
     if changes.get("note") == "-":
@@ -127,7 +131,7 @@ def set_notes(
     above = None if next(notes.all(), None) else _noted_above(str(selection.logdir))
     labels = {label for run in names for label in _labels_of(notes, run)}
     for label in removed:
-        if label not in labels and label not in added:
+        if label not in labels:
             warn(
                 one_line(f"none of these runs has the label {label!r}{did_you_mean(label, labels)}")
             )

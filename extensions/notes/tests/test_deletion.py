@@ -509,7 +509,7 @@ def test_other_forms_have_the_sizes(logdir: Path) -> None:
     archive(logdir, "a")
     lines = piped("notes", "files", logdir).stdout.splitlines()
     assert lines == ["file\tbytes\trun", f"{path}\t{path.stat().st_size}\ta"]
-    assert f'"bytes": {path.stat().st_size}' in piped("notes", "files", logdir, "--json").stdout
+    assert f'"bytes":{path.stat().st_size}' in piped("notes", "files", logdir, "--json").stdout
 
 
 def test_a_terminal_has_whole_paths(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def export(context: click.Context, /, *, selection: LogSelection, **options: Any
 
     if options["output"] is None and options["media"] is None:
         raise click.UsageError("nothing to write; expected -o FILE or --media DIR", context)
+    if options["is_wide"] and options["output"] is None:
+        raise click.UsageError("--wide is for -o FILE", context)
     if options["as_json"] and options["output"] != "-":
         raise click.UsageError("--json is for -o -; a file's ending says what it is", context)
     return export(selection, **options)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tbcore import NotFoundError
 from tbcore.engine import Command, split_attributes, whole_number
 from tbcore_logs.commands import offers
 from tbcore_logs.commands.arguments import max_bytes_option
@@ -38,7 +39,12 @@ class LogCommand(Command):
             given = {name: ctx.params.pop(name) for name in options}
             if given:
                 ctx.params["selection"] = LogSelection(**given)
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except (NotFoundError, click.ClickException) as error:
+                if ctx.params.get("form") == "json" and not isinstance(error, click.UsageError):
+                    click.echo("[]")  # Nothing is found.
+                raise
 
 
 def _with_names(

@@ -18,7 +18,7 @@ from tbcore_logs.noted import RunNotes
 from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable
 from tbcore_logs.printing.drawing import sparkline
-from tbcore_logs.printing.output import PrintedColumn, short, short_count
+from tbcore_logs.printing.output import PrintedColumn, computed, short, short_count
 
 SPARKLINE_WIDTH = 12
 RUN_COLUMNS = "state", "run", "step", "last_event", "took"
@@ -101,6 +101,8 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
         points = attributes.points(tag, stat.removeprefix("arg"), step)
         is_step = stat.startswith("arg")
         values = [None if point is None else point[not is_step] for point in points]
+        if stat == "change":
+            values = list(map(computed, values))
         return dict(zip(attributes.runs, values, strict=True))
 
     ended = None
@@ -273,9 +275,9 @@ def group_table(
         ended = None if column.ended is None else [name in column.ended for name in names]
         found = statistics_of(groups, [column.cells.get(name) for name in names], last, ended)
         for name, values in found.columns().items():
-            printed.append(PrintedColumn(f"{column.text} {name}"))
+            printed.append(PrintedColumn(f"{column.text} {name}", part=name))
             known.append(column if name == "mean" else printed[-1].name)
-            cells.append([None if value != value else value for value in values.tolist()])
+            cells.append([None if value != value else computed(value) for value in values.tolist()])
         texts.append([_figure(found, code) for code in range(len(members))])
     rows = [list(row) for row in zip(*cells, range(len(members)), strict=True)]
     if isinstance(order, str):

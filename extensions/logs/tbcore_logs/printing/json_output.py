@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -30,12 +31,13 @@ _TEXTS_PER_ANSWER = 8
 
 
 def print_json(data: list[Any] | dict[str, Any], *, is_spread: bool = False) -> None:
-    """Prints JSON, indented, or as `bounded` if the command has --max_bytes.
+    """Prints JSON as `bounded` does, or on a terminal without --max_bytes, indented.
 
     Non-finite numbers are the strings `NaN`, `Infinity`, `-Infinity`.
     """
-    if (limit := max_bytes()) is not None:
-        click.echo(bounded(data, limit, is_spread=is_spread), nl=False)
+    if (limit := max_bytes()) is not None or not sys.stdout.isatty():
+        content = bounded(data, sys.maxsize if limit is None else limit, is_spread=is_spread)
+        click.echo(content, nl=False)
     else:
         text = json.dumps(json.loads(to_json(data)), indent=2, ensure_ascii=False)
         click.echo(_with_escapes(text))
@@ -154,7 +156,8 @@ class _Texts:
         return f"{value[:num]}…"
 
     def _is_too_long(self, text: str) -> bool:
-        return len(_encoded(json_line(text))) > self._max_text
+        # A character takes at most six bytes, as `\u001b` does.
+        return 6 * len(text) + 2 > self._max_text < len(_encoded(json_line(text)))
 
 
 def _encoded(text: str) -> bytes:

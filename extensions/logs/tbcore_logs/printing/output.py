@@ -28,7 +28,7 @@ from typing import Any, Literal, NamedTuple
 import click
 import numpy as np
 
-from tbcore.engine import one_line
+from tbcore.engine import one_line, to_json
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.tables import free_name
 
@@ -70,6 +70,13 @@ def exact(value: Any) -> Any:
     return float(str(single)) if float(single) == value else value
 
 
+def computed(value: float | None) -> float | None:
+    """A computed number for programs: nine digits, and all of those before the decimal point."""
+    if not value or not math.isfinite(value):
+        return value
+    return round(value, max(8 - math.floor(math.log10(abs(value))), 0))
+
+
 def plain(value: Any, form: Callable[[str], str] = one_line) -> str:
     """The value as a field of a tab-separated line, or with another `form` for texts."""
     if value is None:
@@ -78,7 +85,9 @@ def plain(value: Any, form: Callable[[str], str] = one_line) -> str:
         return str(value).lower()
     if isinstance(value, datetime):
         return value.isoformat()
-    return form(str(exact(value)))
+    if isinstance(value, float) and math.isfinite(value):
+        return to_json(exact(value)).decode()
+    return form(str(value))
 
 
 def short(value: Any) -> str:
@@ -144,6 +153,8 @@ class PrintedColumn(NamedTuple):
     """Whether cells may be cut in the middle to fit on a terminal."""
     is_text: bool = False
     """Whether cells may be cut at the end to fit on a terminal."""
+    part: str = ""
+    """The field of an object in JSON that has the cell. The name ends with it."""
 
 
 def print_table(
@@ -187,8 +198,16 @@ def objects(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]
 ) -> list[dict[str, Any]]:
     """The rows as objects for JSON."""
+    found: list[dict[str, Any]] = [{} for _ in rows]
     named = _names(columns)
-    return [{name: exact(row[index]) for index, name in named.items()} for row in rows]
+    own = {name for index, name in named.items() if not columns[index].part}
+    for index, name in named.items():
+        part = columns[index].part
+        owner = free_name("".join(name.rsplit(f" {part}", 1)), own) if part else ""
+        for row, each in zip(rows, found, strict=True):
+            place = each.setdefault(owner, {}) if part else each
+            place[part or name] = exact(row[index])
+    return found
 
 
 def table_lines(

@@ -17,7 +17,7 @@ from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import SCHEMES, chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
-from tbcore_logs.noted import RunNotes
+from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.printing.access import ITEMS_OF, has_run, opened, opened_for, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
@@ -126,7 +126,7 @@ def _show_run(run: Run, as_json: bool, notes: RunNotes) -> int:
                 del row[index]
     started, last = run.started, run.last_event
     about: dict[str, Any] = {"run": run.name, "state": run.state, "started": started}
-    about |= {"last_event": last, **notes.of(run.name)}
+    about |= {"last_event": last, **(NOTED if as_json else {}), **notes.of(run.name)}
     if as_json:
         tags = objects(columns, rows)
         print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})

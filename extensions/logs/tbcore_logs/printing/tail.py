@@ -23,6 +23,7 @@ from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.json_output import FirstLines, json_line
 from tbcore_logs.printing.output import (
+    computed,
     cut,
     exact,
     is_terminal,
@@ -169,7 +170,7 @@ class _LineReader:
             seconds = line.wall_time - self._recent[0].wall_time
             rate = (line.step - self._recent[0].step) / seconds if seconds > 0 else None
             left = max(self._total - line.step, 0)
-            fields |= {"rate": rate, "eta": left / rate if rate else None}
+            fields |= {"rate": computed(rate), "eta": computed(left / rate if rate else None)}
         return fields
 
 

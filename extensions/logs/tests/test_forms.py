@@ -1,0 +1,118 @@
+"""What programs get: the same forms, digits and statuses in all commands."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import lines, piped
+
+from tbcore_testing import write_run
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six runs, of two models, each with three seeds; and a directory without any."""
+    path = tmp_path_factory.mktemp("forms")
+    (path / "empty").mkdir()
+    for index in range(6):
+        values = np.random.default_rng(index).random(4)
+        write_run(
+            path / "runs", f"run{index}", scalars={"loss": values.tolist(), "wide tag": [1.0]},
+            hparams={"model": "ab"[index % 2], "lr": 1e-8}, wall_time=1.7e9 + index,
+        )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ls", "runs", "--where", "lr>9"], ["ls", "empty"], ["ls", "runs", "--runs", "no*"],
+        ["ls", "runs", "--by", "model", "--where", "lr>9"], ["ls", "runs", "--runs", "none"],
+        ["tags", "runs", "--tags", "none"], ["tags", "runs", "--tags", "no*"], ["tags", "empty"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> None:
+    """With status 1 and a line on stderr; a mistake in the command line has no answer."""
+    result = piped(*command, "--json", cwd=logdir)
+    assert (result.returncode, result.stdout) == (1, "[]\n")
+    assert result.stderr.count("\n") == 1
+    mistaken = piped(*command, "--json", "--where", "((", cwd=logdir)
+    assert mistaken.stdout in ("", "[]\n")
+    assert (mistaken.returncode == 2) == (mistaken.stdout == "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ls", "--csv", "--json"], "--json and --csv cannot be combined"),
+        (["ls", "-0", "--json"], "--json and -0 cannot be combined"),
+        (["export", "--media", "x", "--wide"], "--wide is for -o FILE"),
+        (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    logdir: Path, arguments: list[str], message: str
+) -> None:
+    result = piped(*arguments, cwd=logdir / "runs")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert message in result.stderr.replace("\x27", "\x22")
+
+
+def test_json_in_a_pipe_has_a_line_for_each_row(logdir: Path) -> None:
+    found = piped("ls", "runs", "--json", cwd=logdir).stdout
+    assert len(found.splitlines()) == 6
+    assert ": " not in found
+    assert ", " not in found
+
+
+def test_a_value_of_a_group_is_an_object(logdir: Path) -> None:
+    """Its fields are the ends of the names of columns elsewhere; equal columns are kept apart."""
+    given = ["ls", "runs", "--by", "model", "--columns", "loss:min,lr,loss:min"]
+    (row, _) = json.loads(piped(*given, "--json", cwd=logdir).stdout)
+    fields = ["mean", "deviation", "n", "nonfinite", "missing", "diverged"]
+    assert list(row) == ["group", "runs", "loss:min", "lr", "loss:min_"]
+    assert list(row["loss:min"]) == fields
+    assert row["loss:min"] == row["loss:min_"]
+    assert row["lr"] == 1e-8
+    header = lines(given[0], logdir / "runs", *given[2:])[0]
+    assert header[2:8] == [f"loss:min {field}" for field in fields]
+
+
+def test_computed_numbers_have_nine_digits_and_logged_ones_their_own(tmp_path: Path) -> None:
+    """In all forms, and written alike."""
+    values = {"a": [9.0, 0.1], "b": [0.3, 0.7], "c": [1e-8, 1 / 3], "d": [0.0, 123456789.75]}
+    for run, own in values.items():
+        write_run(tmp_path, run, scalars={"x": own}, hparams={"lr": 1e-8, "run": run})
+    logged = {run: float(str(np.float32(own[-1]))) for run, own in values.items()}
+    change = {"a": "-8.9", "b": "0.399999976", "c": "0.333333333", "d": "123456792.0"}
+    for form in ("--csv", "--json"):
+        result = piped("ls", tmp_path, "--columns", "x,x:change(1),lr", form).stdout
+        rows: list[Any] = result.splitlines()
+        if form == "--json":
+            rows = [str(list(row.values())[-3:]).strip("[]") for row in json.loads(result)]
+            rows = [row.replace("1e-08", "1e-8").split(", ") for row in rows]
+        else:
+            rows = [row.split(",")[-3:] for row in rows[1:]]
+        assert [row[1:] for row in rows] == [[text, "1e-8"] for text in change.values()], form
+        assert [float(row[0]) for row in rows[:3]] == [logged[run] for run in "abc"]
+    (row,) = json.loads(piped("ls", tmp_path, "--by", "lr", "--columns", "x", "--json").stdout)
+    exact = np.array([np.float32(own[-1]) for own in values.values()], float)
+    assert row["x"]["mean"] == round(exact.mean(), 1)
+    assert math.isclose(row["x"]["deviation"], exact.std(ddof=1), rel_tol=1e-8)
+    (row,) = json.loads(
+        piped("ls", tmp_path, "--runs", "b,c", "--by", "lr", "--columns", "x", "--json").stdout
+    )
+    assert row["x"]["mean"] == round(exact[1:3].mean(), 9)
+
+
+def test_a_run_has_the_same_fields_whatever_was_noted(logdir: Path) -> None:
+    found = json.loads(piped("show", logdir / "runs", "run0", "--json").stdout)
+    noted = ["display_name", "starred", "archived", "labels", "note", "color"]
+    own = ["run", "state", "started", "last_event"]
+    assert list(found) == [*own, *noted, "hparams", "texts", "tags"]
