@@ -27,6 +27,7 @@ from starlette.responses import Response, StreamingResponse
 from tbcore import BadRequestError
 from tbcore.http import (
     bytes_response,
+    columns_response,
     csv_response,
     error_response,
     json_body,
@@ -279,6 +280,20 @@ def test_long_responses_let_other_threads_run(respond: Callable[[], Response]) -
     thread.join()
     assert len(response.body) > 4_000_000
     assert after - before > 5
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_columns_begin_at_a_multiple_of_eight(length: int) -> None:
+    """A page reads them as arrays of float64, without a copy."""
+    tables = [{"x": [1.5, -2.0], "y": np.array([3, 4])}, {"z": []}]
+
+    body = bytes(columns_response("h" * length, tables).body)
+
+    start = 4 + int.from_bytes(body[:4], "little")
+    shapes = [{"rows": 2, "columns": ["x", "y"]}, {"rows": 0, "columns": ["z"]}]
+    assert json.loads(body[4:start]) == {"header": "h" * length, "tables": shapes}
+    assert start % 8 == 0
+    assert np.frombuffer(body, "<f8", offset=start).tolist() == [1.5, -2.0, 3.0, 4.0]
 
 
 def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:
