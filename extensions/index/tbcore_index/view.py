@@ -86,8 +86,9 @@ class SegmentRuns:
         """When the newest file of each run was written to; 0 for a run without files."""
 
     @cached_property
-    def hparams(self) -> Sequence[Mapping[str, Any] | None]:
-        """The hyperparameters that each run logged; None if they are only in `series`."""
+    def hparams(self) -> list[bytes | Mapping[str, Any] | None]:
+        """The hyperparameters that each run logged; None if they are only in `series`, and were not
+        read yet."""
         if self._hparams is None:
             return [None] * len(self.revision)
         fields = self._hparams.flatten()
@@ -144,7 +145,7 @@ class StoredView(StoredRun):
         known = self.runs.hparams[self.row]
         if known is None:
             with contextlib.suppress(TbcoreError):  # which is a problem of the index then
-                return self.own_metadata.get(SESSION_START_TAG)
+                known = self.runs.hparams[self.row] = self.own_metadata.get(SESSION_START_TAG, {})
         return known
 
     @property
