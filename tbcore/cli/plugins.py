@@ -76,8 +76,6 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
             yield f"    {line}"
     if listed["page_allows"]:
         yield f"    its page may use {', '.join(listed['page_allows'])}"
-    for used in listed["deprecated"]:
-        yield f"    uses {used['name']}, which is deprecated: {used['instead']}"
     for route in listed["routes"]:
         yield f"    {', '.join(route['methods'])} {route['path']}"
     options = listed["options"]
@@ -100,7 +98,6 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         **plugin_json(mounted, whole_path=True),
         "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
         "reason": plugin.disabled_by or mounted.error,
-        "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
             {"path": address.lstrip("/"), "methods": sorted(route.methods or ())}
             for address, route in mounted.addresses()

@@ -1,4 +1,4 @@
-"""PluginStats: one plugin's durations, faults and deprecated calls, and the limit on its log lines.
+"""PluginStats: one plugin's durations, and faults, and the limit on its log lines.
 
 While code of a plugin runs, the context variable `CURRENT_PLUGIN` holds the plugin's stats. The
 context is copied to the threads of the plugin's pool and to its asyncio tasks, so that log lines
@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -74,16 +72,6 @@ class Call:
     """Duration of the call; 0 while it runs."""
 
 
-@dataclass
-class Deprecation:
-    """A deprecated name of the core that the plugin uses."""
-
-    name: str
-    instead: str
-    """What the plugin should do instead, such as `use Item.new`."""
-    count: int = 0
-
-
 class PluginStats:
     """Statistics of one plugin. All methods may be called in any thread."""
 
@@ -110,7 +98,6 @@ class PluginStats:
         self._lock = threading.Lock()
         self._timings: dict[str, Timing] = {}
         self._faults: dict[tuple[str, str], Fault] = {}
-        self._deprecations: dict[str, Deprecation] = {}
         self._running: dict[int, Call] = {}
         self._log_window_seconds = log_window_seconds
         self._num_lines = 0
@@ -155,13 +142,6 @@ class PluginStats:
                 del self._faults[next(iter(self._faults))]
             self._faults[key] = fault
 
-    def count_deprecated_use(self, name: str, instead: str) -> bool:
-        """Counts one use of a deprecated name; returns whether it is the first."""
-        with self._lock:
-            deprecation = self._deprecations.setdefault(name, Deprecation(name, instead))
-            deprecation.count += 1
-            return deprecation.count == 1
-
     def may_log(self) -> bool:
         """Counts one log line of the plugin; returns whether it may be written."""
         if self.dev:
@@ -203,7 +183,6 @@ class PluginStats:
                     {key: value for key, value in vars(fault).items() if value != ""}
                     for fault in reversed(self._faults.values())
                 ],
-                "deprecated": [asdict(used) for used in self._deprecations.values()],
                 "log_lines_left_out": self.num_lines_left_out,
             }
 
@@ -220,27 +199,6 @@ class PluginStats:
 
 CURRENT_PLUGIN: ContextVar[PluginStats | None] = ContextVar("tbcore_plugin", default=None)
 """The stats of the plugin whose code is running in this context; None in the core's own code."""
-
-
-def warn_deprecated(name: str, instead: str) -> None:
-    """Logs, once for each plugin and name, that a name of the core is deprecated.
-
-    The core calls this where the old name still works, for example as
-    `warn_deprecated("Item.old", "use Item.new")`. The log line names the plugin. Where no plugin's
-    code is running, each use is logged, with the name of the calling module.
-    """
-    plugin = CURRENT_PLUGIN.get()
-    if plugin is None:
-        logger.warning("module %s uses %s, which is deprecated: %s", _caller(), name, instead)
-    elif plugin.count_deprecated_use(name, instead):
-        logger.warning("plugin %r uses %s, which is deprecated: %s", plugin.name, name, instead)
-
-
-def _caller() -> str:
-    """The name of the innermost module on the call stack that is not part of tbcore."""
-    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
-    modules = (str(frame.f_globals.get("__name__", "")) for frame in frames)
-    return next((name for name in modules if name.partition(".")[0] != "tbcore"), "tbcore")
 
 
 # Absolute paths, on POSIX systems and Windows. The last group of each pattern is the last part of

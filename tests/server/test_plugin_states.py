@@ -24,7 +24,7 @@ from tbcore import Claim, Option
 from tbcore.plugins import stats as plugin_stats
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
-from tbcore.plugins.stats import PluginStats, warn_deprecated, without_paths
+from tbcore.plugins.stats import PluginStats, without_paths
 from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import guard
 from tbcore.server.app import create_app
@@ -404,37 +404,3 @@ def test_lines_from_a_plugin_s_own_threads_are_attributed_by_their_loggers(log: 
     assert log.stream.getvalue().count("line ") == plugin_stats.MAX_LINES_PER_WINDOW
     assert log.stream.getvalue().count("mine ") == 100
     assert stats_by_package["noisy"].num_lines_left_out == 80
-
-
-def test_deprecated_names_are_logged_once_for_each_plugin(
-    make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A deprecated name is logged once for each plugin, and each of its uses is counted."""
-
-    def use(request: Request) -> Response:
-        warn_deprecated("Item.old", "use Item.new")
-        return PlainTextResponse("")
-
-    async def use_async(request: Request) -> Response:
-        return use(request)
-
-    def in_parts(request: Request) -> Response:
-        return StreamingResponse(str(use(request).status_code) for _ in range(2))
-
-    routes = [Route("/x", use), Route("/y", use_async), Route("/z", in_parts)]
-    client = make_client(
-        {"one": make_plugin(routes=lambda: routes), "two": make_plugin(routes=lambda: routes)}
-    )
-    for path in ("one/x", "one/x", "one/y", "one/z", "two/x"):
-        assert client.get(f"data/plugin/{path}").status_code == 200
-    warn_deprecated("Item.old", "use Item.new")
-
-    lines = [record.message for record in caplog.records]
-    assert lines == [
-        "plugin 'one' uses Item.old, which is deprecated: use Item.new",
-        "plugin 'two' uses Item.old, which is deprecated: use Item.new",
-        f"module {__name__} uses Item.old, which is deprecated: use Item.new",
-    ]
-    assert states(client)["one"]["deprecated"] == [
-        {"name": "Item.old", "instead": "use Item.new", "count": 5}
-    ]

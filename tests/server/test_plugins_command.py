@@ -60,7 +60,6 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
         "state": "ok",
         "reason": None,
         "options": [],
-        "deprecated": [],
         "routes": [{"path": "data/plugin/good/hello", "methods": ["GET", "HEAD"]}],
     }
     assert plugins["bad"]["state"] == "failed"
@@ -71,8 +70,6 @@ def test_options_of_a_named_plugin_are_listed(distributions: Distributions) -> N
     """Options have their values; the list of all plugins has only their names."""
     declared = 'PluginInfo(title="Good", options=[Option("size", default=10, help="Rows.")]'
     source = GOOD.replace("PluginInfo, ", "Option, PluginInfo, ")
-    # The plugin reports a deprecated name itself, since the core has none at present.
-    source += "from tbcore.plugins.stats import warn_deprecated; warn_deprecated('Old', 'use New')"
     distributions.add(
         "tbcore-good",
         {"good": "good_plugin"},
@@ -84,7 +81,6 @@ def test_options_of_a_named_plugin_are_listed(distributions: Distributions) -> N
     refused = run_plugins_command(distributions.folder, TBCORE_SET_GOOD_SIZE="x")
 
     assert "    options: size\n" in listing
-    assert "    uses Old, which is deprecated: use New\n" in listing
     assert text.endswith("    --set good.size=12  (default: 10)\n        Rows. [an int]\n")
     assert not text.startswith("bad")
     assert refused.returncode == 2

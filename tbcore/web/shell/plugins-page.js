@@ -4,7 +4,6 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatDuration, formatTime, formatValue, plural } from "../lib/format.js";
 import { Icon } from "../lib/ui/controls.js";
-import { deprecationsOf } from "./deprecated.js";
 import { UnshownList, hasUnshown } from "./empty-states.js";
 import { address, getJSON } from "./state/server.js";
 
@@ -36,7 +35,6 @@ const SLOW_CALL_SECONDS = 1;
  * @property {Timing[]} timings
  * @property {{ what: string, seconds: number }[]} running
  * @property {Fault[]} faults
- * @property {import("./deprecated.js").Deprecation[]} deprecated
  * @property {number} log_lines_left_out
  */
 
@@ -95,7 +93,6 @@ export function PluginsPage({ state }) {
 function PluginCard({ plugin }) {
   const { name, title, description, distribution, version, state, reason, timings, options, running } = plugin;
   const faults = plugin.faults.filter(({ message }) => message !== reason);
-  const deprecated = [...plugin.deprecated, ...deprecationsOf(name)];
   const slow = running.filter(({ seconds }) => seconds > SLOW_CALL_SECONDS);
   const id = `plugin-${name}`;
   return html`<section class="plugin-state" aria-labelledby=${id} data-plugin=${name} data-state=${state}>
@@ -118,11 +115,6 @@ function PluginCard({ plugin }) {
       Dropped ${plural(plugin.log_lines_left_out, "line")} of this plugin's log, because it logs too much.
     </p>`}
     ${faults.length > 0 && html`<${Faults} faults=${faults} />`}
-    ${deprecated.length > 0 &&
-    html`<h3>Deprecated names in use</h3>
-      <ul>
-        ${deprecated.map((used) => html`<li><code>${used.name}</code>, ${times(used.count)}: ${used.instead}</li>`)}
-      </ul>`}
     ${options.length > 0 && html`<${Options} plugin=${name} options=${options} />`}
     ${timings.length > 0 &&
     html`<details>
