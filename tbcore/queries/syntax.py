@@ -44,17 +44,17 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 """Seconds of each unit of a duration."""
 
 _BLANK = " \t\n\r\f\v\xa0"
-_CHUNK = re.compile(rf'(?:{QUOTED.pattern}|:{WITH_STEP}|[^{_BLANK}|()"])*+')
+_CHUNK = re.compile(rf'(?:{QUOTED.pattern}|:{WITH_STEP}|[^{_BLANK}|()"])*')
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
 _BEFORE_JSON = re.compile(
-    rf'((?:{QUOTED.pattern}|[^{_BLANK}|()"=<>!])++)(==?|!=)(?=[{{\[])', re.ASCII
+    rf'((?:{QUOTED.pattern}|[^{_BLANK}|()"=<>!])+)(==?|!=)(?=[{{\[])', re.ASCII
 )
 """A name and an operator before a list or dict."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Maps operators to those that mean the same with the operands swapped."""
 _OPERAND = rf'[^{_BLANK}|()"=<>!]+'
 """A name or value next to an operator with blanks around it."""
-_EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*+")
+_EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*")
 """The part of a regular expression before the next blank or parenthesis."""
 _DURATION = re.compile(rf"({DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
 

@@ -16,7 +16,8 @@ import numpy as np
 from tbcore.queries.evaluation import Glob, Has, Mask, Node, Not, Place, QueryError, RunFacts, Term
 from tbcore.store.state import is_live
 
-QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
+# No group here has a possessive quantifier: Python 3.11.2 matches such groups wrongly.
+QUOTED = re.compile(r'"((?:[^"]|"")*)"(?!")')
 WITH_STEP = r"(?i:at|change)\([^)]*\)"
 MASKED = re.compile(rf"{QUOTED.pattern}|(?<=:){WITH_STEP}")
 _GLOB_TOKEN = re.compile(rf'{MASKED.pattern}|\*+|\?|[^*?"]+|"')

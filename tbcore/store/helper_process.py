@@ -187,7 +187,8 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == __name__ and name == _decoder_of_receiver.__name__:
-            return lambda: self.decoder
+            decoder = self.decoder  # A cycle through the unpickler is never freed by Python 3.11.2.
+            return lambda: decoder
         return super().find_class(module, name)
 
 

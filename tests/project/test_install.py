@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tarfile
 import threading
 import urllib.error
 import urllib.request
@@ -36,6 +35,7 @@ from distributions import (
     pip,
     projects,
     run,
+    unpack,
 )
 from isolated import PLUGIN_TOOLS, Result, link_tools, make_tools, run_tests
 from wheels import problems_of, read_metadata
@@ -422,8 +422,7 @@ def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
     built = names_in(distributions.plugins["graphs"])
     vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
     assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
-    with tarfile.open(only(distributions.core.parent, "tbcore_graphs-*.tar.gz")) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(only(distributions.core.parent, "tbcore_graphs-*.tar.gz"), tmp_path)
     source = only(tmp_path, "tbcore_graphs-*[0-9]")
     shutil.rmtree(source / "tbcore_graphs" / "static" / "vendor")
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(source))

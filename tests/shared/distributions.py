@@ -128,8 +128,7 @@ def build(source: Path, dist: Path) -> None:
                 # hook could fetch these.
                 hatchling("--hooks-only", "-t", "sdist", cwd=source / project.folder)
             hatchling("-t", "sdist", "-d", str(dist), cwd=source / project.folder)
-            with tarfile.open(project.sdist(dist)) as archive:
-                archive.extractall(scratch, filter="data")
+            unpack(project.sdist(dist), Path(scratch))
             (unpacked,) = Path(scratch).iterdir()
             hatchling("-t", "wheel", "-d", str(dist), cwd=unpacked)
 
@@ -148,6 +147,13 @@ def write_constraints(dist: Path) -> None:
 def hatchling(*arguments: str, cwd: Path) -> str:
     """Runs hatchling's command `build` in the folder of a project."""
     return run([sys.executable, "-m", "hatchling", "build", *arguments], cwd=cwd)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Extracts a tar archive. Python 3.11.2 has no filters, and ignores the attribute."""
+    with tarfile.open(archive) as opened:
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        opened.extractall(folder)
 
 
 def in_parallel(function: Any, items: Iterable[Any]) -> list[Any]:

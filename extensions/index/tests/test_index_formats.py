@@ -27,7 +27,8 @@ FORMATS_FOLDER = Path(__file__).parent / "formats"
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     """A format, and the folder with its index and logs."""
     with tarfile.open(FORMATS_FOLDER / f"{request.param}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(tmp_path)
     return request.param, tmp_path
 
 

@@ -15,7 +15,7 @@ _MAX_BYTES = "tbcore.max_bytes"
 """Key in `click.Context.meta` of the value of --max_bytes, if it is given."""
 MIN_BYTES = 500
 """Enough for an answer from which all that may be left out is left out."""
-_FIELD = r'(?:"(?:[^"]|"")*+"|(?!")[^,]*+)'
+_FIELD = r'(?:"(?:[^"]|"")*"(?!")|(?!")[^,]*)'
 
 
 def default_logdir(*, says: bool = False) -> str:

@@ -69,7 +69,7 @@ def _listed(names: Iterable[str], text: str) -> Offers:
 
     Names are quoted as `--runs` and the like need it.
     """
-    complete = re.match(r'(?:(?:"(?:[^"]|"")*+"|[^",]*),)*', text)
+    complete = re.match(r'(?:(?:"(?:[^"]|"")*"(?!")|[^",]*),)*', text)
     end = complete.end() if complete else 0
     last = text[end:]
     partial = last[1:].replace('""', '"') if last.startswith('"') else last
