@@ -137,6 +137,8 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     box.current?.focus({ preventScroll: true });
   }, [isCurrent]);
   const diverged = divergedRuns(state, runs);
+  // Marks come after the first charts.
+  const notes = state.notes.value;
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
@@ -183,8 +185,8 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
           />
           <${Name} name=${noted?.label || label} part=${noted?.label ? [0, 0] : part} />
         </label>
-        ${!row.isOpen && state.notes.value?.mark(runs)}
-        ${diverged.length > 0 && html`<${Lazy} load=${() => import("./diverged.js")} of="DivergedMark" ...${{ state, row, diverged }} />`}
+        ${!row.isOpen && notes?.mark(runs)}
+        ${diverged.length > 0 && notes && html`<${Lazy} load=${() => import("./diverged.js")} of="DivergedMark" ...${{ state, row, diverged }} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
         ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run") + archived}>${numChecked > 0 && numChecked < numRuns && `${formatStep(numChecked)} of `}${formatStep(numRuns)}${archived}</span>`}
