@@ -47,6 +47,8 @@
  *   and hides all others
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `FilterBox` of `tbcore/ui.js`
+ * @property {Readable<number | null> & { set(step: number | null): void }} step  the step that all
+ *   tabs show, an integer: of each run what it logged last at or before it. null for the latest
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows
  * @property {Settings} preferences  the plugin's settings in the browser, for all log directories
  * @property {Settings} memory  the plugin's settings in the browser, for this log directory alone

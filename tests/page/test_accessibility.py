@@ -126,7 +126,7 @@ def test_a_chart_is_read_zoomed_and_pinned_with_the_keys(open_page: Any) -> None
     page.wait_for_function("() => tb.rows().length === 2")
     page.keyboard.press("a")
     page.keyboard.press("Enter")
-    wait_for_address(page, "scalars.at=0")
+    wait_for_address(page, "step=0")
     page.keyboard.press("+")
     wait_for_address(page, "scalars.zoom=loss/total,")
     page.keyboard.press("f")

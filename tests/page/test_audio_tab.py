@@ -116,7 +116,7 @@ def test_all_steps_can_be_reached(open_page: Any) -> None:
         wait_for_clips(page, "speech", "eval", [0])
         slider.press("ArrowRight")
     page.get_by_role("slider", name="Step of all clips").press("Home")
-    page.wait_for_function("() => location.hash.includes('audio.step=0')")
+    page.wait_for_function("() => location.hash.includes('step=0')")
     again = open_page(page.evaluate("() => location.hash"))
     wait_for_clips(again, "speech", "train", [0])
 

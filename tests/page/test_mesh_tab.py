@@ -193,7 +193,7 @@ def test_faces_can_be_drawn_as_edges_and_points(open_page: Any, style: str) -> N
 
 def test_all_steps_have_the_same_frame(open_page: Any) -> None:
     """The shape moves to the right, while its size and the camera stay."""
-    page = open_page("#mesh&query=train&tagQuery=red&mesh.step=0&mesh.view=0,0")
+    page = open_page("#mesh&query=train&tagQuery=red&step=0&mesh.view=0,0")
     wait_until_drawn(page, "shape/red", "train")
     middles = [page.evaluate("() => meshes.middle('shape/red', 'train')")]
     for _ in STEPS[1:]:
@@ -266,13 +266,13 @@ def test_a_drag_turns_all_meshes_and_a_link_has_the_view(open_page: Any) -> None
         page.wait_for_function(is_near, arg=[tag, run, *place])
     everything = page.get_by_role("slider", name="Step of all meshes")
     everything.press("Home")
-    page.wait_for_function("() => location.hash.includes('mesh.step=0')")
+    page.wait_for_function("() => location.hash.includes('step=0')")
     assert "mesh.view=70,30,1,0." in page.evaluate("() => location.hash")
 
 
 def test_another_setting_does_not_end_a_drag(open_page: Any) -> None:
     """The steps may be playing while a mesh is turned, whose view is in the address only later."""
-    page = open_page("#mesh&query=train&mesh.step=0")
+    page = open_page("#mesh&query=train&step=0")
     wait_until_drawn(page, "shape/red", "train")
     box = canvas(page, "shape/red", "train").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -280,7 +280,7 @@ def test_another_setting_does_not_end_a_drag(open_page: Any) -> None:
     page.mouse.down()
     page.mouse.move(x + 100, y, steps=4)
     page.keyboard.press("]")
-    page.wait_for_function("() => location.hash.includes('mesh.step=10')")
+    page.wait_for_function("() => location.hash.includes('step=10')")
     page.mouse.up()
     wait_for_view(page, "80,20")
 

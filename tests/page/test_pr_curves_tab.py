@@ -49,7 +49,7 @@ def wait_for_row(page: Any, run: str, cells: str) -> None:
 
 
 def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(open_page: Any) -> None:
-    page = open_page("#pr_curves&tagQuery=cats&pr_curves.step=10")
+    page = open_page("#pr_curves&tagQuery=cats&step=10")
     nothing = " – – – – – – –"
     wait_for_row(page, "a", "0.8056 10" + nothing)
     page.wait_for_function("() => curves.row('cats', 'b').includes('The first step is 15')")
@@ -88,7 +88,7 @@ def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(open_page: Any
 
 
 def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(open_page: Any, tmp_path: Path) -> None:
-    page = open_page("#pr_curves&tagQuery=cats&pr_curves.step=10")
+    page = open_page("#pr_curves&tagQuery=cats&step=10")
     wait_for_row(page, "a", "0.8056 10 – – – – – – –")
     ticks = "() => [...curves.plot('cats').querySelectorAll('text')].map((one) => one.textContent)"
     full_ticks = page.evaluate(ticks)
@@ -140,7 +140,7 @@ def test_the_table_is_sorted_by_area_and_the_precision_axis_fits(
     open_page: Any, server: Any
 ) -> None:
     """Both are in the address. At first rows are in the order of runs, and the axis is 0 to 1."""
-    page = open_page("#pr_curves&tagQuery=cats&pr_curves.step=15")
+    page = open_page("#pr_curves&tagQuery=cats&step=15")
     wait_for_row(page, "a", "0.8056 10 – – – – – – –")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
 

@@ -160,16 +160,15 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
 ) -> None:
     """A folder says that it contains such runs; its menu hides them, too."""
     logdir = tmp_path / "logs"
-    for number in range(4):
-        loss = [1.0, float("inf") if number % 2 else 0.5]
-        write_run(logdir, f"vit/seed{number}", scalars={"loss": loss})
+    for number, last in enumerate([0.5, float("-inf"), 0.5, float("nan")]):
+        write_run(logdir, f"vit/seed{number}", scalars={"loss": [1.0, last]})
     write_run(logdir, "cnn/seed0", scalars={"loss": [1.0]})
     page = profile.open(serve(logdir).url)
     folder = page.locator('.tb-folder[title="vit/"]')
     badge = folder.locator(".tb-nan")
     badge.wait_for()
     assert badge.get_attribute("title") == "Hide 2 of 4 runs: NaN or infinite"
-    assert badge.inner_text() == "∞ 2/4"
+    assert badge.inner_text() == "NaN, −∞ 2/4"
     assert page.locator('.tb-folder[title="cnn/"] .tb-nan').count() == 0
 
     badge.click()

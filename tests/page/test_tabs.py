@@ -222,11 +222,11 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
 def test_the_logged_bytes_can_be_downloaded(open_page: Any, noun: str) -> None:
     hash, sample, name, data = {
         "image": (
-            "#images&tagQuery=digit&images.step=60", "images, input/digit",
+            "#images&tagQuery=digit&step=60", "images, input/digit",
             "images_input_digit_step60.png", image(16),
         ),
         "clip": (
-            "#audio&tagQuery=speech&audio.step=20", "audio, speech",
+            "#audio&tagQuery=speech&step=20", "audio, speech",
             "audio_speech_step20.wav", clip(0.3),
         ),
     }[noun]  # fmt: skip

@@ -235,6 +235,7 @@ BAD_IN_THE_PAGE = {
     "test_requests_of_the_tab_never_fail": """
         await host.fetch("post", { method: "POST", body: JSON.stringify({ size: 1 }) });
     """,
+    "test_the_tab_renders_at_any_step": "if (host.step.value === -7) throw new Error('mine');",
     "test_the_tab_ends_its_listeners": "window.addEventListener('resize', () => {});",
     "test_the_tab_ends_its_timers": "setInterval(() => {}, 1000);",
     "test_the_tab_ends_its_connections": "new BroadcastChannel('mine');",

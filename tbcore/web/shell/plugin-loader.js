@@ -200,6 +200,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
     checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),
+    step: Object.assign(readable(state.step), { set: state.setStep }),
     settings: Object.assign(readable(ownSettings), {
       set: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value),
     }),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeRun, isLive, nameNonfinite, orderRuns, shortAge } from "../../../tbcore/web/shell/state/tree.js";
+import { describeRun, isLive, orderRuns, shortAge } from "../../../tbcore/web/shell/state/tree.js";
 
 const NOW = 1_700_000_000;
 
@@ -45,13 +45,4 @@ test("the description of a run has a sentence per line", () => {
     describeRun(run, NOW, String),
     "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nNaN or infinite values in loss from step 1,200, acc and 1 more.",
   );
-});
-
-test("a badge says whether values are NaN or infinite", () => {
-  /** @param {(string | null)[]} values */
-  const of = (...values) => nameNonfinite(values.map((value) => ({ num_tags: 1, tags: ["loss"], first_steps: [1], first_values: [value] })));
-  assert.equal(of("Infinity", null, "Infinity"), "∞");
-  assert.equal(of("-Infinity"), "−∞");
-  assert.equal(of("NaN", "Infinity"), "NaN, ∞");
-  assert.equal(nameNonfinite([undefined]), "NaN");
 });

@@ -14,7 +14,7 @@ const MAX_FILE = 400;
 /** Lines of the longest function, with the functions inside it. */
 const MAX_FUNCTION = 120;
 /** Number of names that plugins can import from all public modules together. */
-const MAX_NAMES = 84;
+const MAX_NAMES = 85;
 /**
  * The folders of the page. A module imports only from its own folder and from those before it. Public
  * modules are in "": plugins import them, the page itself does not.

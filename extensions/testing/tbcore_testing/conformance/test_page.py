@@ -140,6 +140,12 @@ def test_the_tab_renders_without_runs(visits: Visits) -> None:
     report(errors_of(errors), "the tab fails when no run is checked (host.runs.value is empty):")
 
 
+def test_the_tab_renders_at_any_step(visits: Visits) -> None:
+    """The step of all tabs may be before the first step of every run."""
+    errors, _, _ = visits.with_data("plain", "&step=-7")
+    report(errors_of(errors), "the tab fails at a step before all data (host.step.value is -7):")
+
+
 def test_requests_of_the_tab_never_fail(visits: Visits, prober: Callable[[str], Prober]) -> None:
     """Requests of the tab with one changed part cause no status of 5xx."""
     assert visits.plain  # This visit records the requests.

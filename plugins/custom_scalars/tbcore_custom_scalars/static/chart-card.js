@@ -57,6 +57,7 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
       onHover: (hits) => on.hover(hits[0]?.line ? hits[0].run : null, hits),
       onZoom: on.zoom,
       onFar: setFar,
+      onPin: options.x === "step" ? (x, settled) => settled && host.step.set(x) : undefined,
     });
   /** @param {LineChart} drawn */
   const draw = (drawn) => {

@@ -93,6 +93,8 @@ function Tab({ host, layout }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
+  const step = options.x === "step" ? host.step.value : null;
+  useEffect(() => cursor.pin(step, true), [cursor, step]);
   // Nothing fades for a run that is not selected.
   useEffect(() => effect(() => cursor.highlight(host.hoveredRun.value, host.runs.value)), [cursor]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);

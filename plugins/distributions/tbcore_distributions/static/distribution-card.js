@@ -30,6 +30,7 @@ const { SeriesCard } = await seriesCards();
 export function DistributionCard({ cursor, run, options, ranges, ...props }) {
   const { host, tag } = props;
   const key = `${options.tails} ${tag}`;
+  const step = options.x === "step" ? host.step.value : null;
   const shared = ranges.union(key, host.runs.value);
   /** @type {import("tbcore/cards.js").Drawing<Percentiles, LineChart>} */
   const drawing = {
@@ -41,14 +42,16 @@ export function DistributionCard({ cursor, run, options, ranges, ...props }) {
         readOut: ([{ band, index }]) => readOutOf(/** @type {PercentileBand} */ (band), index),
         onHover: (hits) => hover(hits.length > 0 ? run.name : null),
         onZoom: zoom,
+        // Only a step is the same in all tabs; on another axis, nothing can be pinned.
+        onPin: options.x === "step" ? (x, settled) => settled && host.step.set(x) : undefined,
       }),
     draw(chart, percentiles) {
       ranges.set(key, run.name, rangeOf(percentiles, options.tails));
       chart.setAxes({ include: options.own ? null : ranges.union(key, host.runs.value) });
       chart.setBands(bandsOf(percentiles, options.x, options.tails, run));
     },
-    drawnBy: [options.x, options.tails, options.own, String(shared)],
-    note: noteOf,
+    drawnBy: [options.x, options.tails, options.own, step, String(shared)],
+    note: (percentiles) => noteOf(percentiles, step),
     table: percentileTable,
   };
   return html`<${SeriesCard} ...${props} run=${run} samples=${options.samples} drawing=${drawing} />`;

@@ -6,7 +6,7 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { seriesCards } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { Options } from "tbcore/options.js";
@@ -57,7 +57,10 @@ export default {
     const [tags] = await Promise.all([watchTags(host), host.css("./distributions.css")]);
     const answers = new Answers(host, "series", (json) => readSeries(json, readPercentiles));
     OPTIONS.recall(host);
-    host.keys([{ key: "f", label: "Show the focused card in full size" }]);
+    host.keys([
+      { key: "f", label: "Show the focused card in full size" },
+      { key: "click", label: "Pin a step in all tabs (or Enter); Delete or × removes it" },
+    ]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
     return () => render(null, host.element);
   },
@@ -73,6 +76,8 @@ export default {
 function Tab({ host, tags, answers }) {
   const options = OPTIONS.parse(host.settings.value);
   const cursor = useMemo(makeCursor, [options.x]);
+  const step = options.x === "step" ? host.step.value : null;
+  useEffect(() => cursor.pin(step, true), [cursor, step]);
   const ranges = useMemo(() => new SharedRanges(), []);
   /**
    * @template {keyof TabOptions & string} Name

@@ -119,15 +119,18 @@ export function percentileTable({ basisPoints, values, step, wallTime }) {
 }
 
 /**
- * A note on the steps that the chart cannot show; "" if it shows all steps.
+ * A note on the steps that the chart cannot show, and on the pinned step if it has no histogram; "" if there are none.
  * @param {Percentiles} percentiles
+ * @param {number | null} pinned
  */
-export function noteOf({ values, step, empty }) {
+export function noteOf({ values, step, empty }, pinned) {
   const numEmpty = empty.filter(Boolean).length;
   const numNonFinite = step.filter((_, i) => !empty[i] && values.some((column) => !Number.isFinite(column[i]))).length;
   const notes = [];
   if (numEmpty > 0) notes.push(numEmpty === step.length ? "no samples" : `${plural(numEmpty, "step")} without samples`);
   if (numNonFinite > 0) notes.push(`${plural(numNonFinite, "step")} with infinite values or NaN`);
+  const last = Math.max(...step.filter((each) => pinned !== null && each <= pinned));
+  if (pinned !== null && last < pinned) notes.push(`${Number.isFinite(last) ? `step ${formatStep(last)} is the last` : "nothing"} up to step ${formatStep(pinned)}`);
   return notes.join(", ");
 }
 

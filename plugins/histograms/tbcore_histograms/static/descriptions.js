@@ -11,15 +11,29 @@ import { countBelow, densityOf, percentileOf } from "./buckets.js";
  * Notes on what the chart does not show.
  * @param {readonly Histogram[]} histograms
  * @param {number} trim  percent of the samples left out at each end
+ * @param {number | null} [step]  that of all tabs
  */
-export function notesOf(histograms, trim) {
+export function notesOf(histograms, trim, step) {
   const notes = trim > 0 ? [`${formatValue(trim)} % of the samples left out at each end`] : [];
   const numUnplaced = histograms.reduce((sum, { buckets }) => sum + buckets.numUnplaced, 0);
   if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} in buckets with infinite edges`);
   const numEmpty = histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
   if (numEmpty === histograms.length) notes.push("no samples");
   else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
+  if (step != null) {
+    const outlined = histograms[ridgeOf(histograms, step)]?.step;
+    if (outlined === undefined) notes.push(`nothing up to step ${formatStep(step)}`);
+    else notes.push(`outlined: step ${formatStep(outlined)}${outlined < step ? `, the last drawn up to step ${formatStep(step)}` : ""}`);
+  }
   return notes.join(", ");
+}
+
+/**
+ * The index of the last histogram at or before a step; -1 if there is none.
+ * @param {readonly Histogram[]} histograms  in the order of steps @param {number | null} [step]
+ */
+export function ridgeOf(histograms, step) {
+  return step == null ? -1 : histograms.findLastIndex((histogram) => histogram.step <= step);
 }
 
 /**

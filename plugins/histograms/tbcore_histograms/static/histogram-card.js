@@ -28,16 +28,17 @@ const { SeriesCard } = await seriesCards();
 export function HistogramCard({ run, options, ranges, ...props }) {
   const { host, tag } = props;
   const key = `${options.trim} ${tag}`;
+  const step = options.y === "step" ? host.step.value : null;
   const shared = ranges.union(key, host.runs.value);
   /** @type {import("tbcore/cards.js").Drawing<Histogram[], RidgeChart>} */
   const drawing = {
-    make: (element, label, { hover, zoom }) => new RidgeChart(element, label, (isHovered) => hover(isHovered ? run.name : null), zoom),
+    make: (element, label, { hover, zoom }) => new RidgeChart(element, label, (isHovered) => hover(isHovered ? run.name : null), zoom, host.step.set),
     draw(chart, histograms) {
       const own = rangeOf(histograms, options.trim);
       ranges.set(key, run.name, own);
-      chart.set(histograms, run, options, own, options.own ? own : ranges.union(key, host.runs.value));
+      chart.set(histograms, run, { ...options, step }, own, options.own ? own : ranges.union(key, host.runs.value));
     },
-    drawnBy: [options.mode, options.y, options.trim, options.root, options.bins, options.own, String(shared)],
+    drawnBy: [options.mode, options.y, options.trim, options.root, options.bins, options.own, step, String(shared)],
     table: (histograms) => ({ header: ["Wall time", "Step", "Left", "Right", "Count"], rows: bucketRows(histograms) }),
   };
   return html`<${SeriesCard} ...${props} run=${run} samples=${options.samples} drawing=${drawing} />`;

@@ -82,6 +82,7 @@ export default {
     host.keys([
       { key: "f", label: "Show the focused card in full size" },
       { key: "← →", label: "Read the buckets of a chart; ↑ ↓ switch histograms" },
+      { key: "click", label: "Show its step in all tabs (or Enter); again, the latest" },
       { key: "Esc", label: "Stop reading, then show all values" },
       { key: "drag", label: "Zoom to a range of values; double-click shows all" },
     ]);

@@ -5,19 +5,19 @@
  * equal width, or with the buckets as logged if the option says so or if these are wider.
  *
  * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and
- * histograms.
+ * histograms. On the axis of steps, the step of all tabs has an outline, and a click or Enter moves it.
  */
 
-import { ChartFrame, axisTicks, pictureTools } from "tbcore/cards.js";
+import { ChartFrame, axisTicks } from "tbcore/cards.js";
 import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { bucketAt, columnsOf, rebin, shareOf } from "./buckets.js";
-import { labelOf, notesOf, readOutOf } from "./descriptions.js";
+import { labelOf, notesOf, readOutOf, ridgeOf } from "./descriptions.js";
 import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, positionsOf, ridgeAt, traceRidge } from "./ridges.js";
 
 /**
  * @typedef {import("./types.js").Buckets} Buckets
  * @typedef {import("./types.js").Histogram} Histogram
- * @typedef {Pick<import("./types.js").Options, "mode" | "y" | "trim" | "root" | "bins">} Options
+ * @typedef {Pick<import("./types.js").Options, "mode" | "y" | "trim" | "root" | "bins"> & { step?: number | null }} Options
  * @typedef {import("./types.js").Range} Range
  * @typedef {import("./types.js").Reading} Reading
  * @typedef {import("tbcore/cards.js").Layout} Layout
@@ -36,6 +36,7 @@ export class RidgeChart {
   /** @type {Options} */ #options = { mode: "offset", y: "step", trim: 0, root: false, bins: "equal" };
   #onHover;
   #onZoom;
+  #onStep;
   /** @type {readonly Histogram[]} in drawing order */ #histograms = [];
   /** @type {readonly Buckets[]} what is drawn of each histogram: bins, or its buckets */ #drawn = [];
   /** @type {ArrayLike<number>} of the histograms on the vertical axis */ #positions = [];
@@ -54,11 +55,13 @@ export class RidgeChart {
    * @param {string} label  what the chart shows, for screen readers
    * @param {(isHovered: boolean) => void} onHover
    * @param {(isZoomed: boolean) => void} onZoom
+   * @param {(step: number | null) => void} onStep
    */
-  constructor(element, label, onHover, onZoom) {
+  constructor(element, label, onHover, onZoom, onStep) {
     this.#label = label;
     this.#onHover = onHover;
     this.#onZoom = onZoom;
+    this.#onStep = onStep;
     this.#tooltip = new Tooltip(element);
     this.#frame = new ChartFrame(element, "chart of histograms", {
       isEmpty: () => this.#histograms.length === 0,
@@ -74,6 +77,7 @@ export class RidgeChart {
         this.#reading = null;
         this.#update();
       },
+      click: () => this.#pin(),
       key: (event) => this.#onKey(event.key),
     });
     this.#frame.plot.append(this.#frame.note);
@@ -116,22 +120,9 @@ export class RidgeChart {
 
   /** The chart as an SVG document. @returns {Promise<string>} */
   async toSVG() {
-    const { frameSVG, PathData } = await pictureTools();
-    const { colors } = this.#frame;
-    const layout = this.#frame.layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
-    const { clientWidth: width, clientHeight: height } = this.#frame.element;
-    const ridges = this.#histograms.map((_, ridge) => {
-      const path = new PathData();
-      traceRidge(path, this.#heights[ridge], 1 / devicePixelRatio, this.#baselines[ridge]);
-      const strokes = this.#strokesOf(ridge).map(({ color, width: thick }) => `<path d="${path.data}" stroke="${color}" stroke-width="${thick}"/>`);
-      const fill = this.#options.mode === "offset" ? `<path d="${path.data}" fill="${this.#color(ridge)}"/>` : "";
-      return strokes[0] + fill + strokes.slice(1).join("");
-    });
-    const yTitle = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
-    /** @type {[string, string]} */
-    const titles = ["value", yTitle];
-    const frame = { label: this.#label, width, height, layout, titles, note: notesOf(this.#histograms, this.#options.trim), colors };
-    return frameSVG(frame, ridges, [this.#run]);
+    const { ridgePicture } = await import("./ridge-picture.js");
+    const ridges = this.#histograms.map((_, ridge) => ({ heights: this.#heights[ridge], baseline: this.#baselines[ridge], color: this.#color(ridge), strokes: this.#strokesOf(ridge) }));
+    return ridgePicture(this.#label, this.#frame, ridges, this.#options, notesOf(this.#histograms, this.#options.trim), this.#run);
   }
 
   /** Removes the chart from its element. */
@@ -154,7 +145,8 @@ export class RidgeChart {
    * @returns {Layout}
    */
   #layOut(place) {
-    this.#frame.note.textContent = notesOf(this.#histograms, this.#options.trim);
+    const { trim, step } = this.#options;
+    this.#frame.note.textContent = notesOf(this.#histograms, trim, step);
     this.#rebin();
     const isOverlay = this.#options.mode === "overlay";
     /** @param {number} width @param {number} height  of the plot */
@@ -288,7 +280,8 @@ export class RidgeChart {
       if (!hasReading && !this.#view) return false;
       if (!hasReading) this.resetZoom();
       this.#read(null);
-    } else if (key === "ArrowUp") this.#readRidge(hasReading ? Math.max(0, ridge - 1) : last);
+    } else if (key === "Enter" && hasReading) this.#pin();
+    else if (key === "ArrowUp") this.#readRidge(hasReading ? Math.max(0, ridge - 1) : last);
     else if (key === "ArrowDown") this.#readRidge(hasReading ? Math.min(last, ridge + 1) : last);
     else if (key === "ArrowLeft") this.#readBucket(ridge, hasReading ? bucket - 1 : lastBucket);
     else if (key === "ArrowRight") this.#readBucket(ridge, hasReading ? bucket + 1 : 0);
@@ -318,6 +311,12 @@ export class RidgeChart {
     this.#pointer = null;
     this.#reading = reading;
     this.#update();
+  }
+
+  /** Moves all tabs to the step of the current histogram; to the latest if they are there. */
+  #pin() {
+    const step = this.#histograms[this.#current()?.ridge ?? -1]?.step;
+    if (step !== undefined && this.#options.y === "step") this.#onStep(step === this.#options.step ? null : step);
   }
 
   /**
@@ -357,13 +356,19 @@ export class RidgeChart {
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
   }
 
-  /** Highlights a bucket and its histogram. @param {Reading | null} reading */
+  /** Highlights a bucket and its histogram, and that of the step of all tabs. @param {Reading | null} reading */
   #drawOverlay(reading) {
     const context = this.#frame.clearOverlay();
+    if (!context) return;
+    this.#highlight(context, { ridge: ridgeOf(this.#histograms, this.#options.step), bucket: -1 });
+    if (reading) this.#highlight(context, reading);
+  }
+
+  /** @param {Context} context @param {Pick<Reading, "ridge" | "bucket">} reading */
+  #highlight(context, { ridge, bucket }) {
     const { layout, colors } = this.#frame;
-    if (!layout || !context || !reading || reading.ridge >= this.#histograms.length) return;
+    if (!layout || !this.#histograms[ridge]) return;
     const ratio = devicePixelRatio;
-    const { ridge, bucket } = reading;
     const heights = this.#heights[ridge];
     const baseline = this.#baselines[ridge];
     const { left: lowerEdges, right: upperEdges } = this.#drawn[ridge];

@@ -1,8 +1,7 @@
 /**
- * The PR curves tab: a card for each tag with the curves of all runs, at the step of a shared
- * slider.
+ * The PR curves tab: a card for each tag with the curves of all runs, at the step of all tabs.
  *
- * Settings in the page address: `step`, `closed` (the folded sections), and those of `options.js`.
+ * Settings in the page address: that of `useSharedPlace`, `closed` (the folded sections), and those of `options.js`.
  */
 
 import "@preact/signals";
@@ -10,7 +9,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Answers } from "tbcore/requests.js";
-import { StepSlider, findPlace, formatPlace, parsePlace, stepTo, usePlaces } from "tbcore/steps.js";
+import { StepSlider, findPlace, stepTo, useSharedPlace, usePlaces } from "tbcore/steps.js";
 import { TagTab, indexTags, runsInGroupOrder, watchTags } from "tbcore/tags.js";
 import { Menu, Pick } from "tbcore/ui.js";
 import { CurveCard } from "./curve-card.js";
@@ -53,9 +52,7 @@ function Tab({ host, tags, answers }) {
     [tags.value, runs, filter],
   );
   const places = usePlaces(host, runs, shown, shown.length > 0);
-  const place = parsePlace(host.settings.value.step);
-  /** @param {import("tbcore/steps.js").Place | null} next */
-  const onMove = (next) => host.settings.set("step", next && formatPlace(next));
+  const [place, onMove] = useSharedPlace(host);
 
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
   move.current = (by) => places.length > 0 && onMove(stepTo(places, findPlace(places, place) + by));

@@ -67,7 +67,7 @@ export default {
       { key: "p", label: "Pin the focused or hovered card to the top", act: passToCard },
       { key: "a", label: "All lines in the tooltip, or the nearest five" },
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
-      { key: "click", label: "Pin a step in all charts (or Enter); ← → or dragging moves the pin, Delete or × removes it" },
+      { key: "click", label: "Pin a step in all charts and tabs (or Enter); ← → or dragging moves the pin, Delete or × removes it" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
       { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
     ]);
@@ -96,16 +96,20 @@ function Dashboard({ host, store, tags }) {
   const pinnedIn = useMemo(() => signal(""), []);
   const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
   useEffect(() => effect(() => cursor.highlight(host.hoveredRun.value, host.runs.value)), [cursor]);
-  // The pinned x is in the page address; while it is being dragged, only the charts know it.
-  const at = pinnedX(settings);
+  // A pinned step is that of all tabs; on another axis, the pinned x is of this tab alone. The page
+  // address has both; while it is being dragged, only the charts know it.
+  const isShared = options.x === "step";
+  const at = pinnedX(host, isShared);
   // Not `at`: keys may have moved the pin since this was rendered.
-  useEffect(() => cursor.pin(pinnedX(host.settings.value), true), [cursor, at]);
+  useEffect(() => cursor.pin(pinnedX(host, isShared), true), [cursor, at, options.x]);
   useEffect(() => {
     const keep = (/** @type {number | null} */ x, /** @type {boolean} */ settled) => {
-      if (settled) host.settings.set("at", x === null ? null : String(x));
+      if (!settled) return;
+      if (isShared) host.step.set(x);
+      host.settings.set("at", isShared || x === null ? null : String(x));
     };
     return cursor.join({ showCursor() {}, highlight() {}, showPin: keep });
-  }, [cursor]);
+  }, [cursor, isShared]);
   /** @type {import("./types.js").SetOption} */
   const set = (name, value) => {
     // The tag of an axis is not kept for the next page, whose runs may not have it.
@@ -233,9 +237,10 @@ async function styled(host, module) {
   return module;
 }
 
-/** The pinned x; null if there is none. @param {Readonly<Record<string, string>>} settings */
-function pinnedX({ at }) {
-  return at && Number.isFinite(Number(at)) ? Number(at) : null;
+/** The pinned x; null if there is none. Links of before have a step among the settings. @param {Host} host @param {boolean} isShared */
+function pinnedX({ settings, step }, isShared) {
+  const x = parseFloat(settings.value.at);
+  return (isShared ? step.value : null) ?? (Number.isFinite(x) ? x : null);
 }
 
 /** The tags whose cards are pinned to the top. @param {Host} host */

@@ -84,7 +84,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   if (latest) last.current = latest;
   // When `samples` changes, the old series stays until the new one is loaded.
   const series = last.current;
-  const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
+  const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value, ...drawing.drawnBy]);
   const label = `${tag} in ${run.label}`;
   const name = `${run.name}_${tag}`;
 

@@ -18,6 +18,7 @@
  * @property {Readable<Grouping | null>} groups
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun
  * @property {(names: string | readonly string[]) => void} checkOnly
+ * @property {Readable<number | null> & { set(step: number | null): void }} step
  * @property {Settings} settings
  * @property {Settings} preferences
  * @property {Settings} memory
@@ -104,7 +105,7 @@ function hostOf(name, values) {
     response.catch((error) => error instanceof TypeError && networkErrors.add(error));
     return response;
   };
-  const { runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, notice, generations } = values;
+  const { runs, wantedRuns, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations } = values;
   return {
     name,
     url,
@@ -116,7 +117,7 @@ function hostOf(name, values) {
       const line = isPlain ? (await response.text()).split("\n")[0].slice(0, 500) : "";
       throw Object.assign(new Error(line || `status ${response.status}`), { name: "ServerError", status: response.status });
     },
-    ...{ runs, wantedRuns, groups, hoveredRun, settings, preferences, memory, theme, notice, generations },
+    ...{ runs, wantedRuns, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations },
     checkOnly: (names) => send("checkOnly", names),
     onReload(callback) {
       let isFirst = true;

@@ -16,9 +16,9 @@ const PAGE = new URL(new URL(import.meta.url).searchParams.get("page") ?? "", ne
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads";
 
 /** The values of the host that the page gets. */
-const VALUES = /** @type {const} */ (["runs", "wantedRuns", "groups", "hoveredRun", "settings", "preferences", "memory", "theme", "notice", "generations"]);
+const VALUES = /** @type {const} */ (["runs", "wantedRuns", "groups", "hoveredRun", "step", "settings", "preferences", "memory", "theme", "notice", "generations"]);
 /** Those of them that the page may set. */
-const SETTABLE = /** @type {const} */ (["hoveredRun", "settings", "preferences", "memory"]);
+const SETTABLE = /** @type {const} */ (["hoveredRun", "step", "settings", "preferences", "memory"]);
 /** The variables that follow the theme, without `--tb-`. */
 const COLORS = ["ground", "surface", "hover", "line", "grid", "ink", "ink-2", "ink-3", "accent", "good", "warn", "bad"];
 

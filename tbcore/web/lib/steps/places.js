@@ -80,6 +80,30 @@ export function parsePlaces(text) {
 }
 
 /**
+ * Preact hook: the place that a tab shows, which is at the step of all tabs, and a function that moves
+ * them all. Of several items at the step, the setting `nth` has the place. Links of before have the
+ * place in the setting `step`; it counts until the step of all tabs is known.
+ * @param {Host} host
+ * @returns {[place: Place | null, onMove: (place: Place | null) => void]} null for the latest
+ */
+export function useSharedPlace(host) {
+  const step = host.step.value;
+  const { step: before, nth } = host.settings.value;
+  const own = parsePlace(step === null ? before : nth);
+  const place = step === null || own?.step === step ? own : { step, nth: 0 };
+  /** @param {Place | null} next */
+  const onMove = (next) => {
+    host.step.set(next && next.step);
+    host.settings.set("nth", next && next.nth > 0 ? formatPlace(next) : null);
+    host.settings.set("step", null);
+  };
+  useEffect(() => {
+    if (before) onMove(place);
+  }, [before]);
+  return [place, onMove];
+}
+
+/**
  * A slider over places, with buttons for the previous and next step. The value null is the latest
  * place, including ones logged later. The label is the accessible name. With `plays`, a button shows one step
  * after the other, up to the last one.

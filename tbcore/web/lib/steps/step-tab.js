@@ -7,7 +7,7 @@
  * the bytes of a sample.
  *
  * Settings in the URL: `at` has the places of the cards that the user moved by their own sliders,
- * `step` is the place of all other cards, and `closed` has the collapsed groups.
+ * and `closed` has the collapsed groups. All other cards show the step of all tabs, as `useSharedPlace` says.
  */
 
 import "@preact/signals";
@@ -24,7 +24,7 @@ import { RunLabel, runTitle } from "../text-names.js";
 import { IconButton } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { Cell, isSamePlace } from "./cell.js";
-import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, stepTo, usePlaces } from "./places.js";
+import { StepSlider, findPlace, formatPlaces, parsePlaces, stepTo, useSharedPlace, usePlaces } from "./places.js";
 
 /**
  * @typedef {import("../../host.js").Host} Host
@@ -94,12 +94,12 @@ function Dashboard({ host, kind, tags, answers }) {
     [tags.value, runs, filter],
   );
   const places = usePlaces(host, runs, shownTags, shownTags.length > 0);
-  const place = parsePlace(settings.step);
+  const [place, onMoveShared] = useSharedPlace(host);
   const ownPlaces = parsePlaces(settings.at);
 
   /** @param {Place | null} next */
   const onMoveAll = (next) => {
-    host.settings.set("step", next && formatPlace(next));
+    onMoveShared(next);
     host.settings.set("at", null);
   };
   const isAlone = new Set(Object.values(tags.value).flat()).size === 1;

@@ -12,8 +12,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatStep, formatTime, plural } from "../../lib/format.js";
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
-import { VirtualList } from "../../lib/ui/lazy.js";
-import { describeNonfinite, describeRun, isLive, nameNonfinite, shortAge } from "../state/tree.js";
+import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
+import { describeRun, isLive, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
 /** Space beside the text of a cell, as in lazy.css. */
@@ -137,6 +137,8 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     box.current?.focus({ preventScroll: true });
   }, [isCurrent]);
   const diverged = divergedRuns(state, runs);
+  // Marks come after the first charts.
+  const notes = state.notes.value;
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
@@ -183,8 +185,8 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
           />
           <${Name} name=${noted?.label || label} part=${noted?.label ? [0, 0] : part} />
         </label>
-        ${!row.isOpen && state.notes.value?.mark(runs)}
-        ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
+        ${!row.isOpen && notes?.mark(runs)}
+        ${diverged.length > 0 && notes && html`<${Lazy} load=${() => import("./diverged.js")} of="DivergedMark" ...${{ state, row, diverged }} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
         ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run") + archived}>${numChecked > 0 && numChecked < numRuns && `${formatStep(numChecked)} of `}${formatStep(numRuns)}${archived}</span>`}
@@ -206,16 +208,6 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
     </div>
     ${table && html`<${table.Cells} table=${table} row=${row} />`}
   </div>`;
-}
-
-/** A mark for NaN or infinite values; that of a folder or group unchecks the runs that have them. @param {{ state: State, row: Row, diverged: string[] }} props */
-function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
-  const details = state.runDetails.value;
-  const nonfinite = details.get(name)?.nonfinite;
-  const text = nameNonfinite(diverged.map((run) => details.get(run)?.nonfinite));
-  if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>${text}</b>`;
-  const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
-  return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
 /** The age of a run's last event, unless its writer gave it no time: null or 0. Without a connection, nobody knows whether it is live. @param {{ state: State, run: string }} props */

@@ -45,6 +45,12 @@ export class State extends ServerState {
   colorRule = signal("");
   /** Attributes that the run list shows as columns, as `formatLists` writes them. */
   columnsText = signal("");
+  #stepText = signal("");
+  /** The step that all tabs show; null for the latest. Other texts than numbers say nothing. */
+  step = computed(() => {
+    const step = Math.floor(parseFloat(this.#stepText.value));
+    return Number.isFinite(step) ? step : null;
+  });
   /** Plugins' settings, with keys `plugin.setting`. @type {Signal<Record<string, string>>} */
   settings = signal({});
   /** Name of the run under the pointer, in the run list or in a chart. @type {Signal<string | null>} */
@@ -148,6 +154,8 @@ export class State extends ServerState {
   });
   /** @param {string} text */
   setTagFilter = (text) => void (this.#tagFilterText.value = text);
+  /** @param {number | null} step */
+  setStep = (step) => void (this.#stepText.value = step === null ? "" : String(Math.floor(step)));
 
   /** Checks or unchecks runs. @param {readonly string[]} names @param {boolean} isChecked */
   checkRuns(names, isChecked) {
@@ -213,7 +221,7 @@ export class State extends ServerState {
 
   /** The choices that are texts, with their names in the address. */
   get #texts() {
-    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule, colors: this.linkedColors };
+    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule, colors: this.linkedColors, step: this.#stepText };
     return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
   }
 

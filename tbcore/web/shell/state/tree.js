@@ -9,7 +9,7 @@
  *                                                   b/train      a folder with one child has no row
  */
 
-import { commonLengths, formatStep, formatValue } from "../../lib/format.js";
+import { commonLengths, formatStep } from "../../lib/format.js";
 
 /** @import { RunDetails } from "../../host.js" */
 
@@ -179,12 +179,6 @@ export function describeRun(details, now, formatTime) {
     nonfinite && describeNonfinite(nonfinite),
   ];
   return lines.filter(Boolean).join("\n");
-}
-
-/** What the badge of runs with non-finite values says: `NaN`, `∞`, or `NaN, ∞`. @param {readonly RunDetails["nonfinite"][]} runs */
-export function nameNonfinite(runs) {
-  const values = new Set(runs.flatMap((run) => run?.first_values?.filter(Boolean) ?? []));
-  return Array.from(values, (value) => formatValue(Number(value))).sort().join(", ") || "NaN";
 }
 
 /** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
