@@ -236,17 +236,18 @@ def test_the_list_stays_until_the_server_answers(open_page: Any) -> None:
 
 
 def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
-    """Half a query neither empties the page nor lays its message over the number of runs."""
+    """Half a query neither empties the page, nor shows the result of a prefix, nor lays its message
+    over the number of runs. The address has what is shown."""
     page = open_page("#scalars")
     page.wait_for_function("() => tb.card('val/loss')")
     box = run_filter(page)
     box.focus()
-    for text in ["o", "optimizer", "optimizer>"]:
+    vit = ["vit/lr=0.1", "vit/seed1"]
+    for text, found in [("vi", vit), ("vix", list(RUNS)), ("vix>", list(RUNS))]:
         page.keyboard.type(text.removeprefix(box.input_value()))
-        page.wait_for_function(
-            "(text) => decodeURIComponent(location.hash).endsWith(`query=${text}`)", arg=text
-        )
-        wait_for_runs(page, list(RUNS))
+        query = "&query=vi" if found == vit else ""
+        page.wait_for_function("(hash) => location.hash === hash", arg=f"#scalars{query}")
+        wait_for_runs(page, found)
         assert page.get_by_text("No runs").count() == 0
     message = page.locator(".tb-filter-error")
     message.wait_for()
@@ -254,11 +255,28 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
     assert message.bounding_box()["y"] >= count["y"] + count["height"]
     box.fill("lr>0.05")
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
+    box.press("Enter")
+    page.clock.install()
+    box.fill("vit")
+    wait_for_runs(page, vit)
     box.fill("nothing")
-    last = "the last result stays until Enter: what “lr>0.05” finds."
-    page.get_by_text(f"Nothing matches; {last}").wait_for()
+    note = page.get_by_text("Nothing matches. Still shown for a moment: what “lr>0.05” finds.")
+    note.wait_for()
     page.get_by_role("checkbox", name="All matching “lr>0.05”").wait_for()
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
+    page.clock.run_for(900)
+    assert note.is_visible()
+    page.clock.run_for(1000)
+    note.wait_for(state="detached")
+    page.locator(".tb-runs-count", has_text="0 of 0 (of 4)").wait_for()
+    page.get_by_text("No runs match “nothing”.").wait_for()
+    page.wait_for_function("() => location.hash.endsWith(`query=nothing`)")
+    box.press_sequentially("s")
+    page.wait_for_function("() => location.hash.endsWith(`query=nothings`)")
+    wait_for_runs(page, [])
+    box.fill("seed2")
+    wait_for_runs(page, ["resnet/seed2"])
+    box.fill("nothing")
     box.press("Enter")
     page.get_by_text("No runs match “nothing”.").wait_for()
     page.get_by_label("Filter runs").fill("nothing lr>")

@@ -138,7 +138,6 @@ function ArchivedMatches({ state }) {
   const count = [...(state.notes.value?.hidden.value ?? [])].filter(matches).length;
   const show = () => {
     state.setRunFilter(`is:archived ${text.includes("|") ? `(${text})` : text}`);
-    state.isTyping.value = false;
   };
   return count > 0 && html`<span>${count.toLocaleString("en")} archived ${count === 1 ? "one does" : "ones do"}. </span><button type="button" class="tb-button" onClick=${show}>Show ${count === 1 ? "it" : "them"}</button> `;
 }

@@ -39,7 +39,8 @@ export function Card({ title, label = title, group, shown = title, expanded, onE
     wasExpanded.current = expanded;
     if (!expanded && !isChanged) return;
     import("./full-size.js").then(({ measureCovered, showCard }) => {
-      if (!article.current || expanded !== wasExpanded.current) return; // or it has changed since
+      // Or it has changed since.
+      if (!article.current || expanded !== wasExpanded.current) return;
       if (isChanged) showCard(article.current, expanded, top.current);
       else measureCovered(article.current);
     }, console.warn);
@@ -161,7 +162,8 @@ function measure() {
   const grid = /** @type {Element} */ (measured);
   const card = grid.querySelector(".tb-card:not(.tb-far, .tb-expanded)");
   const root = grid.getRootNode();
-  if (!(root instanceof ShadowRoot)) return sizes?.disconnect(); // Its tab was closed.
+  // Its tab was closed.
+  if (!(root instanceof ShadowRoot)) return sizes?.disconnect();
   const { style } = /** @type {HTMLElement} */ (root.host);
   // Charts are higher in sections of few cards; the rest of a card is equally high in all.
   const chart = card?.querySelector(".tb-card-chart");

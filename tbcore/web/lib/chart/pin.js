@@ -96,7 +96,8 @@ export class ChartPin {
 
   /** @param {PointerEvent} event */
   #onDown(event) {
-    event.stopPropagation(); // the chart would start a zoom selection
+    // The chart would start a zoom selection.
+    event.stopPropagation();
     if (event.button !== 0 || event.target === this.#close || event.target === this.#input) return;
     const isGrip = this.#grip.contains(/** @type {Node} */ (event.target));
     this.#drag = { from: event.clientX, offset: this.#left - event.clientX, isGrip, moved: false };
@@ -131,7 +132,8 @@ export class ChartPin {
   /** @param {KeyboardEvent} event */
   #onKey(event) {
     const { key } = event;
-    event.stopPropagation(); // the chart must not handle it
+    // The chart must not handle it.
+    event.stopPropagation();
     if (key === "ArrowLeft" || key === "ArrowDown") this.#walk(-1);
     else if (key === "ArrowRight" || key === "ArrowUp") this.#walk(1);
     else if (key === "Delete" || key === "Backspace" || key === "Escape") this.#remove();

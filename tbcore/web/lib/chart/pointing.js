@@ -221,7 +221,8 @@ export class Pointing {
     this.#shown.pinned = x;
     this.#updatePin();
     this.#drawOverlay();
-    if (here) this.hideTooltip(); // it may cover the values that appear for the pin
+    // It may cover the values that appear for the pin.
+    if (here) this.hideTooltip();
   }
 
   #updatePin() {

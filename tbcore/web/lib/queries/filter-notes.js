@@ -1,24 +1,30 @@
 /** The notes below a filter box: what is wrong and where, what is being read, and other texts that may be meant. Loaded for the first note. */
 
 import { html } from "htm/preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
 import { TOO_LONG } from "./expression-syntax.js";
 
+/** Time without a key after which it is an answer that a text finds nothing. */
+const PAUSE_MS = 1000;
 const SHEET = await loadSheet(new URL("./filter.css", import.meta.url)).catch(console.warn);
 
 /** @typedef {import("./filter.js").Filter} Filter */
 
 /**
  * The notes of a filter box.
- * @param {{ filter: Pick<Filter, "text" | "error"> & Partial<Filter>, id: string, onInput: (text: string) => void }} props
+ * @param {{ filter: Pick<Filter, "text" | "error"> & Partial<Filter>, id: string, onInput: (text: string) => void, onDone?: () => void }} props
  *   `id` is that of the message
  */
-export function FilterNotes({ filter, id, onInput }) {
+export function FilterNotes({ filter, id, onInput, onDone }) {
   const { text, error, note, offers = [], numAnswers = 1, isHeld, shown = text } = filter;
   const what = shown === "" ? "all" : `what “${shown.trim()}” finds`;
-  const old = isHeld ? `Nothing matches; the last result stays until Enter: ${what}.` : shown !== text && `Still shown: ${what}.`;
+  const old = isHeld ? `Nothing matches. Still shown for a moment: ${what}.` : shown !== text && `Still shown: ${what}.`;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const timer = isHeld && setTimeout(() => onDone?.(), PAUSE_MS);
+    return () => clearTimeout(timer || undefined);
+  }, [text, isHeld]);
   useLayoutEffect(() => adoptSheet(box.current?.getRootNode(), SHEET), []);
   /** Uses an offer. @param {MouseEvent} event @param {string} text */
   const accept = ({ currentTarget }, text) => {

@@ -17,8 +17,8 @@ export function FilterBox({ filter, onInput, label, names, onDone, ...attributes
   const { text, error, subject, note, offers, isHeld } = filter;
   const messageId = useId();
   // After the box was first used, a mistake is shown only while the box has the focus: nothing may move
-  // under the pointer.
-  const [first, setFirst] = useState(/** @type {string | null} */ (null)); // the text at that time
+  // under the pointer. This is the text at that time.
+  const [first, setFirst] = useState(/** @type {string | null} */ (null));
   return html`<div class="tb-filter ${first === null ? "" : "tb-used"}">
     <${Icon} name="search" />
     <input
@@ -43,7 +43,7 @@ export function FilterBox({ filter, onInput, label, names, onDone, ...attributes
     ${subject && html`<${Help} subject=${subject} />`}
     ${first !== null && subject && html`<${Lazy} load=${() => import("./names-list.js")} of="NamesList" ...${{ first, filter, names, onInput, onDone }} />`}
     ${(error || note || isHeld || (offers && offers.length > 0)) &&
-    html`<${Lazy} load=${() => import("./filter-notes.js")} of="FilterNotes" filter=${filter} id=${messageId} onInput=${onInput} />`}
+    html`<${Lazy} load=${() => import("./filter-notes.js")} of="FilterNotes" ...${{ filter, onInput, onDone }} id=${messageId} />`}
   </div>`;
 }
 
@@ -71,13 +71,12 @@ export const MAX_PATTERN_LENGTH = 500;
  * @property {"runs" | "tags"} [subject]  what the query is for; not set for an expression
  * @property {number} [numAnswers]  the number of answers so far, of the worker or the server; -1
  *   until the module that starts the worker is loaded, 1 if no answer is needed
- * @property {boolean} [isHeld]  whether it matches the same names as before because it finds nothing
- *   while it is typed
+ * @property {boolean} [isHeld]  whether it matches what was shown before it was typed, because it finds nothing
  * @property {string} [shown]  the text whose names it matches: an earlier one while this one has a
  *   mistake, is held or has no answer; "" if it matches every name, not set if none
- * @property {Pick<Filter, "matches" | "shown">} [before]  for `makeFilter`: of the last usable filter
- *   that had another text
+ * @property {Shown} [before]  for `makeFilter`: of the last usable filter that had another text
  *
+ * @typedef {Pick<Filter, "matches" | "shown">} Shown
  * @typedef {{ label: string, text: string }} Offer
  */
 
@@ -109,11 +108,11 @@ const SIGNS = {
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
  * @param {Matcher} [matcher]  of texts that are more than plain words, by default the worker
- * @param {(matches: Filter["matches"]) => boolean} [isHalf]  whether a text that is being typed finds
- *   nothing; then the filter matches the same names as `last`, as it does for an invalid text
+ * @param {(matches: Filter["matches"]) => Shown | false | null} [heldFor]  for a text that is being typed
+ *   and finds nothing, what to match instead
  * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
-export function makeFilter(text, last, subject, matcher = WORKER, isHalf) {
+export function makeFilter(text, last, subject, matcher = WORKER, heldFor) {
   const kind = subject ?? "matches";
   const before = last && last.text !== text && isUsable(last) ? { matches: last.matches, shown: last.shown } : last?.before;
   const isLong = text.length > MAX_PATTERN_LENGTH;
@@ -121,9 +120,9 @@ export function makeFilter(text, last, subject, matcher = WORKER, isHalf) {
   let result;
   if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
   else result = plainFilter(text, kind) ?? matcher.filterOf(text, kind, before?.matches ?? matchNone);
-  const isHeld = Boolean(before && isUsable(result) && isHalf?.(result.matches));
-  const found = isHeld || result.error !== null ? (before ?? ALL) : { shown: isUsable(result) ? text : before?.shown };
-  const filter = { ...result, ...found, text, subject, before, isHeld };
+  const held = isUsable(result) && heldFor?.(result.matches);
+  const { matches, shown } = held || (result.error !== null ? (before ?? ALL) : { matches: result.matches, shown: isUsable(result) ? text : before?.shown });
+  const filter = { ...result, matches, shown, text, subject, before, isHeld: Boolean(held) };
   return last && isEqual(last, filter) ? last : filter;
 }
 

@@ -57,7 +57,7 @@ export function RunsPanel({ state, listed }) {
     setForm(null);
     formButton.current?.focus();
   };
-  const done = () => void (state.isTyping.value = false);
+  const done = () => void (state.beforeTyping.value = null);
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
     if (groupOf) return state.rules.value?.rowsOf(shown, groupOf, isOpen) ?? [];
@@ -71,7 +71,7 @@ export function RunsPanel({ state, listed }) {
   const isLimited = newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
-    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} onDone=${done} onKeyDown=${(/** @type {KeyboardEvent} */ { key }) => key === "Enter" && done()} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
+    <${FilterBox} filter=${filter} onInput=${(/** @type {string} */ text) => state.setRunFilter(text, true)} onFocusIn=${state.loadQueries} onDone=${done} onKeyDown=${(/** @type {KeyboardEvent} */ { key }) => key === "Enter" && done()} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
     <div class="tb-runs-bar">
       ${hasFolders &&
       !groupOf &&

@@ -74,9 +74,15 @@ export class State extends ServerState {
 
   sortedRuns = computed(() => byName(this.runs.value));
   #runMatcher = new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this));
-  /** Whether the query for runs is being typed: until Enter, or until the box loses the focus. */
-  isTyping = signal(false);
-  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher, (matches) => this.isTyping.value && !this.runs.value.some(matches)));
+  /**
+   * The filter for runs before its query was typed; null from Enter on, after a pause in which it finds
+   * nothing, and when the box loses the focus. @type {Signal<Filter | null>}
+   */
+  beforeTyping = signal(null);
+  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher, (matches) => {
+    const before = this.beforeTyping.value;
+    return before && !this.runs.value.some(matches) && this.runs.value.some(before.matches) && before;
+  }));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** The runs that a selection applies to: all, those that match the run filter, and the newest of these. */
   candidates = computed(() => {
@@ -147,9 +153,9 @@ export class State extends ServerState {
 
   /** Loads what queries for runs need. */
   loadQueries = () => void this.#runMatcher.load().catch(() => {});
-  /** @param {string} text */
-  setRunFilter = (text) => batch(() => {
-    this.isTyping.value = true;
+  /** @param {string} text @param {boolean} [isTyped] */
+  setRunFilter = (text, isTyped = false) => batch(() => {
+    this.beforeTyping.value = isTyped ? (this.beforeTyping.value ?? this.runFilter.value) : null;
     this.runQuery.value = text;
   });
   /** @param {string} text */
@@ -251,7 +257,12 @@ export class State extends ServerState {
   #address() {
     /** @type {Record<string, string>} */
     const values = {};
-    for (const [name, { value }] of this.#texts) if (value !== "") values[name] = value;
+    const { isHeld, shown } = this.runFilter.value;
+    for (const [name, { value }] of this.#texts) {
+      // The query is that of the runs that are shown; without one, what was typed.
+      const text = name === "query" && (isHeld || shown) ? shown : value;
+      if (text) values[name] = text;
+    }
     const { view, sort, column } = this.list.value;
     const isByColumn = parseLists(this.columnsText.value).flat().includes(column.slice(1));
     if (view !== "tree") values.view = view;
@@ -321,12 +332,12 @@ function listFromAddress(view = "", sort = "") {
  * @param {ReadonlySignal<string>} text
  * @param {"runs" | "tags"} subject
  * @param {Matcher} [matcher]
- * @param {(matches: Filter["matches"]) => boolean} [isHalf]
+ * @param {(matches: Filter["matches"]) => Filter | false | null} [heldFor]
  */
-function withPrevious(text, subject, matcher, isHalf) {
+function withPrevious(text, subject, matcher, heldFor) {
   /** @type {Filter | undefined} */
   let previous;
-  return () => (previous = makeFilter(text.value, previous, subject, matcher, isHalf));
+  return () => (previous = makeFilter(text.value, previous, subject, matcher, heldFor));
 }
 
 /** The media query that is true if the system's theme is dark. */
