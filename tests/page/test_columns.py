@@ -221,7 +221,7 @@ def test_a_heading_sorts_the_list(open_page: Any) -> None:
 def test_a_link_has_the_order_and_layout_of_the_list(
     open_page: Any, server: Any, new_profile: Any
 ) -> None:
-    """They win over what the browser remembers, which counts if the link has none."""
+    """What the browser remembers counts only if the address has no choices at all."""
     page = open_page("#probe&columns=lr")
     page.get_by_role("columnheader", name="lr").get_by_role("button").click()
     page.wait_for_function("() => location.hash === '#probe&columns=lr&sort=+lr'")
@@ -240,6 +240,10 @@ def test_a_link_has_the_order_and_layout_of_the_list(
     wait_for_names(linked, "exp/,exp/a,exp/c,exp/b,other")
     linked = other.open(server.url, "#probe&sort=name&view=none")
     wait_for_names(linked, "exp/,exp/a,exp/b,exp/c,other")
+    linked = other.open(server.url, "#probe&columns=lr")
+    wait_for_names(linked, "exp/,exp/a,exp/b,exp/c,other")
+    assert linked.get_by_label("Sort runs").input_value() == "name"
+    assert linked.evaluate("() => location.hash") == "#probe&columns=lr"
     linked = other.open(server.url, "#probe")
     linked.wait_for_function("() => location.hash === '#probe&sort=start'")
 

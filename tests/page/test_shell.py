@@ -1034,19 +1034,22 @@ def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any)
     page.get_by_label("Filter tags").fill("loss")
     button = page.get_by_role("button", name="Copy link")
     assert (button.get_attribute("title") or "").endswith(", for this machine only")
+    loaded = "performance.getEntriesByType('resource').some(({name}) => /kept[.]js$/.test(name))"
+    page.wait_for_function(f"() => {loaded}")
+    page.evaluate("() => tb.frame()")
     button.click()
     page.get_by_role("button", name="Link copied").wait_for()
-    expected = f"{server.url}/#scalars&tagQuery=loss"
+    expected = f"{server.url}/#scalars&sort=name&tagQuery=loss"
     assert page.evaluate("() => navigator.clipboard.readText()") == expected
     page.get_by_role("button", name="Copy link").wait_for()
-    # With the colours that the reader has chosen.
+    # With the colours that the reader has chosen, and the order of the list.
     page.locator('[role="row"][title="train"]').click(button="right")
     page.get_by_label("Colour").fill("#123456")
     page.keyboard.press("Escape")
     button.click()
     page.get_by_role("button", name="Link copied").wait_for()
     text = page.evaluate("() => navigator.clipboard.readText()")
-    assert text == f"{server.url}/#scalars&colors=train,123456&tagQuery=loss"
+    assert text == f"{server.url}/#scalars&colors=train,123456&sort=name&tagQuery=loss"
 
 
 def test_a_menu_stays_on_the_page(open_page: Any) -> None:

@@ -108,7 +108,7 @@ const SIGNS = {
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
  * @param {Matcher} [matcher]  of texts that are more than plain words, by default the worker
- * @param {(matches: Filter["matches"]) => Shown | false | null} [heldFor]  for a text that is being typed
+ * @param {(matches: Filter["matches"]) => Shown | false} [heldFor]  for a text that is being typed
  *   and finds nothing, what to match instead
  * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
@@ -123,7 +123,7 @@ export function makeFilter(text, last, subject, matcher = WORKER, heldFor) {
   const held = isUsable(result) && heldFor?.(result.matches);
   const { matches, shown } = held || (result.error !== null ? (before ?? ALL) : { matches: result.matches, shown: isUsable(result) ? text : before?.shown });
   const filter = { ...result, matches, shown, text, subject, before, isHeld: Boolean(held) };
-  return last && isEqual(last, filter) ? last : filter;
+  return last && keyOf(last) === keyOf(filter) ? last : filter;
 }
 
 /** Whether a filter matches names by its own text, not by that of an earlier filter. @param {Pick<Filter, "error" | "numAnswers">} filter */
@@ -131,10 +131,9 @@ function isUsable({ error, numAnswers = 1 }) {
   return error === null && numAnswers > 0;
 }
 
-/** Whether two filters match the same names and have the same notes. @param {Filter} a @param {Filter} b */
-function isEqual(a, b) {
-  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.note === b.note && a.isHeld === b.isHeld;
-  return isSame && JSON.stringify(a.offers) === JSON.stringify(b.offers);
+/** What is equal for filters that match the same names and have the same notes. @param {Filter} filter */
+function keyOf({ text, error, numAnswers, note, offers, isHeld }) {
+  return JSON.stringify([text, error, numAnswers, note, offers, isHeld]);
 }
 
 /**

@@ -57,7 +57,7 @@ export function RunsPanel({ state, listed }) {
     setForm(null);
     formButton.current?.focus();
   };
-  const done = () => void (state.beforeTyping.value = null);
+  const done = () => void (state.beforeTyping.value = false);
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
     if (groupOf) return state.rules.value?.rowsOf(shown, groupOf, isOpen) ?? [];

@@ -33,12 +33,12 @@ export function pictureOf(state) {
   return formatAddress({ tab, values: all });
 }
 
-/** The link to copy: the page's address, with the colours that the reader has chosen. @param {State} state */
+/** The link to copy: the page's address, with the colours that the reader has chosen, and the order of the list. @param {State} state */
 export function linkOf(state) {
   const url = new URL(state.link());
   const { tab, values } = parseAddress(url.hash);
   const own = ownColors(state);
-  if (own.size > 0) url.hash = formatAddress({ tab, values: { colors: textOf(own), ...values } });
+  url.hash = formatAddress({ tab, values: { ...(own.size > 0 && { colors: textOf(own) }), sort: state.list.value.sort, ...values } });
   return url.href;
 }
 

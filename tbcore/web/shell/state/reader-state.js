@@ -23,6 +23,11 @@ export const PLUGINS_PAGE = "plugins";
 const ADDRESS_DELAY_MS = 150;
 /** Colour of a run until one is computed for it. */
 const DEFAULT_COLOR = "#888888";
+/** The run list as it is without a choice. @type {ListLayout} */
+const BY_NAME = { view: "tree", sort: "name", column: "" };
+// No plugin has these preferences, because `#` cannot occur in a plugin's name.
+const LIST = "#runs";
+const ownList = () => ({ ...BY_NAME, ...openPreferences(LIST).values.value });
 const THEME_KEY = "tbcore.theme";
 
 /** The state of the page. Create only one: it adds listeners to the window. */
@@ -59,12 +64,8 @@ export class State extends ServerState {
   pluginKeys = signal([]);
   /** @type {Signal<Theme>} */
   theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
-  // No plugin has these preferences, because `#` cannot occur in a plugin's name.
-  #listPreferences = openPreferences("#runs");
-  /** What the address says of the layout and order of the run list. @type {Signal<Partial<ListLayout>>} */
-  #linkedList = signal({});
-  /** The layout and order of the run list: as in the address, or else as the reader last chose. @type {ReadonlySignal<ListLayout>} */
-  list = computed(() => ({ view: "tree", sort: "name", column: "", ...this.#listPreferences.values.value, ...this.#linkedList.value }));
+  /** The layout and order of the run list: as in a link, or as the reader last chose if the address has no choices. */
+  list = signal(ownList());
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
   /** Those of the address in their place, as `picture.js` writes them; "" if it has none. */
@@ -75,14 +76,11 @@ export class State extends ServerState {
   sortedRuns = computed(() => byName(this.runs.value));
   #runMatcher = new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this));
   /**
-   * The filter for runs before its query was typed; null from Enter on, after a pause in which it finds
-   * nothing, and when the box loses the focus. @type {Signal<Filter | null>}
+   * The filter for runs before its query was typed; false from Enter on, after a pause in which it finds
+   * nothing, and when the box loses the focus. @type {Signal<Filter | false>}
    */
-  beforeTyping = signal(null);
-  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher, (matches) => {
-    const before = this.beforeTyping.value;
-    return before && !this.runs.value.some(matches) && this.runs.value.some(before.matches) && before;
-  }));
+  beforeTyping = signal(false);
+  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher, (matches) => !this.runs.value.some(matches) && this.beforeTyping.value));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** The runs that a selection applies to: all, those that match the run filter, and the newest of these. */
   candidates = computed(() => {
@@ -155,7 +153,7 @@ export class State extends ServerState {
   loadQueries = () => void this.#runMatcher.load().catch(() => {});
   /** @param {string} text @param {boolean} [isTyped] */
   setRunFilter = (text, isTyped = false) => batch(() => {
-    this.beforeTyping.value = isTyped ? (this.beforeTyping.value ?? this.runFilter.value) : null;
+    this.beforeTyping.value = isTyped && (this.beforeTyping.value || this.runFilter.value);
     this.runQuery.value = text;
   });
   /** @param {string} text */
@@ -175,12 +173,10 @@ export class State extends ServerState {
 
   /** Changes the layout or order of the run list; null restores the default. @param {keyof ListLayout} name @param {string | null} value */
   setList(name, value) {
-    const { [name]: _, ...rest } = this.#linkedList.value;
-    batch(() => {
-      this.#linkedList.value = rest;
-      this.#listPreferences.set(name, value);
-    });
+    this.list.value = { ...this.list.value, [name]: value ?? BY_NAME[name] };
+    openPreferences(LIST).set(name, value);
   }
+
 
   /** Changes a plugin's setting; null restores the default. @param {string} name  `plugin.setting` @param {string | null} value */
   setSetting(name, value) {
@@ -246,7 +242,11 @@ export class State extends ServerState {
         this.isSelectionMissing.value = text === null;
       }
       for (const [name, text] of this.#texts) text.value = values[name] ?? "";
-      this.#linkedList.value = listFromAddress(view, sort);
+      this.list.value = location.hash.includes("&") ? {
+        view: view === "list" ? view : "tree",
+        sort: /^(start|last)$/.test(sort) ? sort : "name",
+        column: /^[+-]./.test(sort) ? sort : "",
+      } : ownList();
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
       this.#writtenRule = this.groupRule.value;
     });
@@ -312,19 +312,7 @@ export function rewriteAddress() {
  * @property {string} sort  "name", "start" or "last"
  * @property {string} column  the column that the list is sorted by, after + or -; "" for none. The
  *   list has the order of `sort` if it has no such column
- *
- * What the address says of it; other texts than those that this page writes say nothing.
- * @param {string} [view]
- * @param {string} [sort]
- * @returns {Partial<ListLayout>}
  */
-function listFromAddress(view = "", sort = "") {
-  return {
-    ...(/^(tree|list)$/.test(view) && { view }),
-    ...(/^[+-]./.test(sort) && { column: sort }),
-    ...(/^(name|start|last)$/.test(sort) && { sort, column: "" }),
-  };
-}
 
 /**
  * A function that makes a filter from the signal's current text. It passes the previous filter to
@@ -332,7 +320,7 @@ function listFromAddress(view = "", sort = "") {
  * @param {ReadonlySignal<string>} text
  * @param {"runs" | "tags"} subject
  * @param {Matcher} [matcher]
- * @param {(matches: Filter["matches"]) => Filter | false | null} [heldFor]
+ * @param {(matches: Filter["matches"]) => Filter | false} [heldFor]
  */
 function withPrevious(text, subject, matcher, heldFor) {
   /** @type {Filter | undefined} */
