@@ -155,7 +155,7 @@
  * @property {(run: string) => boolean} isChosen  whether the reader, or a link, has checked this one run
  * @property {Readable<ReadonlyMap<string, RunDetails>>} details
  * @property {Readable<number>} generation  that of the notes on the server
- * @property {Readable<string> & { set(text: string): void }} query  the query for runs
+ * @property {Readable<string> & { set(text: string): void, finds(run: string): boolean }} query  the query for runs
  * @property {Readable<string>} address  the fragment of the address of what is shown
  * @property {() => Promise<string>} picture  the fragment of an address that shows the same in every browser,
  *   with all that this one has kept for itself, such as colours

@@ -573,9 +573,19 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     assert box.input_value() == "is:archived (lr1 | lr2)"
     menu(page, "sweep/lr1", "Bring back")
     wait_for_runs(page, "sweep/lr2")
+    assert box.input_value() == "is:archived (lr1 | lr2)"
     page.get_by_role("button", name="Back to the others").click()
     wait_for_runs(page, "sweep/lr1")
     assert box.input_value() == "lr1 | lr2"
+    # After the last one that it finds, the query no longer asks for archived runs.
+    box.fill("is:archived (lr1 | lr2)")
+    box.press("Enter")
+    wait_for_runs(page, "sweep/lr2")
+    menu(page, "sweep/lr2", "Bring back")
+    wait_for_runs(page, "sweep/lr1", "sweep/lr2")
+    assert box.input_value() == "lr1 | lr2"
+    menu(page, "sweep/lr2", "Archive")
+    wait_for_runs(page, "sweep/lr1")
 
     # A link that names archived runs: they stay away, and the list says so.
     linked = profile.open(server.url, "#scalars&runs=other,sweep/lr2")

@@ -57,7 +57,7 @@ async function loadNotes(state) {
     isChosen: (run) => state.selection.value.except.get(run) === true,
     details: state.runDetails,
     generation: computed(() => state.status.value?.notes_generation ?? 0),
-    query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter }),
+    query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter, finds: (/** @type {string} */ run) => state.runFilter.value.matches(run) }),
     address: computed(() => new URL(state.link()).hash),
     picture: async () => pictureOf(state),
     open: (fragment) => void (location.hash = fragment),

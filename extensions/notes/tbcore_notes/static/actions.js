@@ -1,6 +1,7 @@
 /** What a reader does with notes, from the run list, from the menu of runs, and by keys. Loaded at the first action. */
 
 import { plural } from "tbcore/format.js";
+import { withArchived } from "./archived-query.js";
 import { archivedBy, filesCommand } from "./records.js";
 
 /** @import { Store } from "./store.js" */
@@ -24,6 +25,9 @@ export function archive(store, runs) {
   if (!mayChange(store)) return;
   const command = filesCommand(store.page.logdir());
   toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? ` \`${command}\` names their files.` : ` \`${command}\` does not name their files: archive by \`tbcore notes set\` too if they shall go.`);
+  // Once nothing that the query finds is archived, it no longer asks for archived runs.
+  const { query } = store.page;
+  if (![...store.archived.value.keys()].some(query.finds)) query.set(withArchived(query.value, false));
   returnFocus(store);
 }
 
