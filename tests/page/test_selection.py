@@ -418,3 +418,28 @@ def test_hparams_shows_all_sessions_that_match(open_page: Any, num_runs: int) ->
     page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
     page.get_by_label("Filter runs").fill("")
     wait_for_summary(f"{numbered(num_runs - 1)} sessions, 1 more")
+
+
+def test_a_link_names_the_runs_that_are_gone(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """A few of them by name, and once they come, no longer."""
+    write_run(tmp_path / "logs", "new/run1", scalars={"loss": [1.0]})
+    server = serve(tmp_path / "logs", plugins=["scalars"])
+    olds = ",".join(f"old/run{number}" for number in range(1, 8))
+    for runs, note in [
+        ("new/run1", None),
+        ("old/run1,new/run1", "1 run of this link is not here: old/run1."),
+        ("old/run1,old/run2", "2 runs of this link are not here: old/run1, old/run2."),
+        ("~newest,!new/run1", None),
+        (
+            olds,
+            "7 runs of this link are not here: old/run1, old/run2, old/run3, old/run4, old/run5 "
+            "and 2 more.",
+        ),
+    ]:
+        page = profile.open(server.url, f"#scalars&runs={runs}")
+        wait_for_count(page, f"{int('new/run1' in runs and '!' not in runs)} of 1")
+        wait_for_notes(page, *[note] if note else [])
+    for number in range(1, 8):
+        write_run(tmp_path / "logs", f"old/run{number}", scalars={"loss": [1.0]})
+    wait_for_count(page, "7 of 8")
+    wait_for_notes(page)

@@ -4,10 +4,14 @@
  */
 
 import { html } from "htm/preact";
-import { plural } from "../../lib/format.js";
+import { formatName, plural } from "../../lib/format.js";
+import { isFirstPass } from "../top-bar.js";
 import { AUTO, AUTO_LIMIT, selectionToText } from "../state/selection.js";
 
 /** @import { State } from "../state/reader-state.js" */
+
+/** How many of the runs that are gone have their names in the note. */
+const MAX_NAMES = 5;
 
 /** All notes. @param {{ state: State }} props */
 export function RunsNotes({ state }) {
@@ -25,8 +29,19 @@ export function RunsNotes({ state }) {
     ${state.selection.value === AUTO &&
     state.isSelectionMissing.value &&
     html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
+    ${goneText(state) && html`<p class="tb-runs-note" role="status">${goneText(state)}</p>`}
     ${state.ruleErrors.value.map((error) => html`<p class="tb-runs-note" role="status">${error}.</p>`)}
   `;
+}
+
+/** Which runs that are checked one by one, as in a link, the log directory does not have. @param {State} state */
+function goneText({ selection, allRuns, status }) {
+  if (!status.value || isFirstPass(status.value)) return "";
+  const here = new Set(allRuns.value);
+  const gone = [...selection.value.except].flatMap(([run, isChecked]) => (isChecked && !here.has(run) ? [formatName(run)] : []));
+  if (gone.length === 0) return "";
+  const more = gone.length > MAX_NAMES ? ` and ${(gone.length - MAX_NAMES).toLocaleString("en")} more` : "";
+  return `${plural(gone.length, "run")} of this link ${gone.length === 1 ? "is" : "are"} not here: ${gone.slice(0, MAX_NAMES).join(", ")}${more}.`;
 }
 
 /** Why the list has no rows. @param {{ state: State }} props */

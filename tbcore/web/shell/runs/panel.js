@@ -138,7 +138,7 @@ export function RunsPanel({ state, listed }) {
       </label>
       <span class="tb-runs-count" role="status">${(shown.length > 0 || !filter.error) && countText(numChecked, shown.length, byName.length)}</span>
     </div>
-    ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
+    ${(isLimited || state.selection.value.except.size || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${byName.length === 0 ? html`<p class="tb-runs-note">No runs.</p>` : rows.length === 0 ? html`<${Lazy} key="none" load=${() => import("./notes.js")} of="NoneFound" state=${state} />`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${openMenu} />`}
