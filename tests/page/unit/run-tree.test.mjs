@@ -50,6 +50,10 @@ test("a group contains its runs; a group of one is that run, unless others are a
   const groups = new Map([["a1", "a"], ["a2", "a"], ["b1", "b"]]);
   assert.deepEqual(drawn(groupRows(["a2", "b1", "a1", "c"], groups, all)), ["a (group)", "  a2", "  a1", "b1", "c"]);
   assert.deepEqual(drawn(groupRows(["a1", "a2"], groups, () => false)), ["a (group)"]);
+  const layers = new Map([["r1", "layers=10"], ["r2", "layers=4"], ["r3", "layers=10"], ["r4", "layers=4"], ["r5", "layers=2"], ["r6", "layers=2"]]);
+  for (const [isByName, order] of /** @type {const} */ ([[true, [2, 4, 10]], [false, [10, 4, 2]]])) {
+    assert.deepEqual(drawn(groupRows([...layers.keys()], layers, () => false, undefined, isByName)), order.map((number) => `layers=${number} (group)`));
+  }
   assert.deepEqual(drawn(groupRows(["a1", "b1"], groups, all, new Map([["a", ["a2"]]]))), ["a (group)", "  a1", "b1"]);
 });
 

@@ -1,5 +1,6 @@
 /** Runs in groups: the rows of the run list, and the newest groups. Pure functions, no DOM; loaded when runs are grouped. */
 
+import { byName } from "../../lib/address.js";
 import { findParts, groupsOf, runRow } from "./tree.js";
 
 /** @import { Row } from "./tree.js" */
@@ -24,23 +25,25 @@ export function newestGroups(runs, groupOf, maxGroups) {
 }
 
 /**
- * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
+ * Rows of runs in groups, in the order of the groups' names or of their first runs. A group of one run is shown as
  * that run, unless others of it are put away. Labels are shortened: the label of a group omits the folders that all groups have in
  * common; the label of a run omits the folders that all runs of its group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  whether a group is open
  * @param {ReadonlyMap<string, unknown>} [archived]  by group, if it has any
+ * @param {boolean} [isByName]  the order
  * @returns {Row[]}
  */
-export function groupRows(runs, groupOf, isOpen, archived) {
-  const groups = membersOf(runs, groupOf);
+export function groupRows(runs, groupOf, isOpen, archived, isByName) {
+  const members = [...membersOf(runs, groupOf)];
+  const groups = isByName ? byName(members, ([name]) => name) : members;
   const isRun = (/** @type {string} */ name, /** @type {readonly string[]} */ members) => members.length === 1 && !archived?.has(name);
-  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (isRun(name, members) ? [] : [name])));
-  const rows = [...groups].map(([name, members], i) => {
-    if (isRun(name, members)) return runRow(members[0], 0, i + 1, groups.size);
+  const groupPrefixLength = commonFolderLength(groups.flatMap(([name, members]) => (isRun(name, members) ? [] : [name])));
+  const rows = groups.map(([name, members], i) => {
+    if (isRun(name, members)) return runRow(members[0], 0, i + 1, groups.length);
     const key = `group:${name}`;
-    const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
+    const row = runRow(name, 0, i + 1, groups.length, name.slice(groupPrefixLength));
     return Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
   });
   return findParts(rows).flatMap((row) => {

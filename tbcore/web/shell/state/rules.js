@@ -6,6 +6,7 @@ import { computed, effect } from "@preact/signals-core";
 import { withArchived } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
+import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
@@ -87,7 +88,12 @@ export class Rules {
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
-  rowsOf = (/** @type {readonly string[]} */ runs, /** @type {ReadonlyMap<string, string>} */ groupOf, /** @type {(key: string) => boolean} */ isOpen) => groupRows(runs, groupOf, isOpen, this.#archived.value);
+  rowsOf = (/** @type {readonly string[]} */ runs, /** @type {ReadonlyMap<string, string>} */ groupOf, /** @type {(key: string) => boolean} */ isOpen) => {
+    const { list, columnsText } = this.#state;
+    const { sort, column } = list.value;
+    const isByName = sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
+    return groupRows(runs, groupOf, isOpen, this.#archived.value, isByName);
+  };
 
   /** Number of runs of each group, without those that are put away. */
   groupSizes = computed(() => new Map(Array.from(this.#members(this.#state.runs.value), ([name, runs]) => [name, runs.length])));
