@@ -758,7 +758,12 @@ def test_several_tags_in_one_chart(open_page: Any) -> None:
     wait_for_curves(page, "loss/head9", RUNS[0])
     page.get_by_role("button", name="More options for loss/head9").click()
     page.get_by_role("searchbox", name="Find a tag").fill("accur")
-    page.get_by_role("button", name="accuracy", exact=True).click()
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_role("button", name="accuracy", exact=True).evaluate(
+        "(b) => b.matches(':focus')"
+    )
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
     page.wait_for_function("() => tb.card('loss/head9 + accuracy')")
     page.wait_for_function("() => tb.label('loss/head9 + accuracy').includes('· accuracy')")
     page.wait_for_function("() => location.hash.includes('scalars.with=loss')")

@@ -73,7 +73,17 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
 function TagPicker({ tab, tags }) {
   const [text, setText] = useState("");
   const found = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
-  return html`<section>
+  /** Down and up move between the box and the tags; Enter in the box adds the first one. @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const items = /** @type {HTMLElement[]} */ ([.../** @type {Element} */ (event.currentTarget).querySelectorAll("input, .picks button")]);
+    const index = items.indexOf(/** @type {HTMLElement} */ (event.target));
+    const next = items[index + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN)];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    } else if (event.key === "Enter" && index === 0 && text && found.length > 0) tab.onCombine(tags, found[0]);
+  };
+  return html`<section onKeyDown=${onKeyDown}>
     <h4>Add another tag to this chart</h4>
     <input
       class="tb-input"
