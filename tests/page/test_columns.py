@@ -31,7 +31,7 @@ globalThis.columns = {
   rows: () => Object.fromEntries([...document.querySelectorAll('.tb-row:not(.tb-heads)')].map(
     (row) => [row.title, [...row.querySelectorAll('.tb-cell')].map(columns.value)])),
   value: (cell) => [...cell.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE).map(
-    ({ data }) => data).join(''),
+    ({ data }) => data).join('').trim(),
   // Names of the rows from top to bottom.
   names: () => Object.keys(columns.rows()).join(),
 };
@@ -293,7 +293,8 @@ def seeds(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> An
 GROUP_CELL = """(name) => {
   const cell = document.querySelector(`.tb-row[title="${name}"] .tb-cell`);
   const isCut = cell.scrollWidth > cell.clientWidth;
-  return { title: cell.title, counts: cell.querySelector('.tb-step')?.innerText.trim(), isCut };
+  const counts = cell.querySelector('.tb-step')?.innerText.trim();
+  return { title: cell.title, text: cell.innerText, counts, isCut };
 }"""
 
 
@@ -322,6 +323,7 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
     assert page.evaluate(GROUP_CELL, "some/*") == {
         "title": "loss: mean of the last values of 2 runs: 0.25, "
         "standard deviation of the sample (n − 1) 0.0707107, 1 run NaN or infinite, not in it",
+        "text": "0.250 ± 0.071 1 not finite",
         "counts": "1 not finite",
         "isCut": False,
     }

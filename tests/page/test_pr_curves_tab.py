@@ -44,7 +44,7 @@ def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPa
 
 
 def wait_for_row(page: Any, run: str, cells: str) -> None:
-    """Waits for a row of the table: AUC, step, threshold, precision, recall and counts."""
+    """Waits for a row of the table: AP, step, threshold, precision, recall and counts."""
     page.wait_for_function("([run, cells]) => curves.row('cats', run) === cells", arg=[run, cells])
 
 
@@ -156,7 +156,7 @@ def test_the_table_is_sorted_by_area_and_the_precision_axis_fits(
         )
 
     wait_for_order("a,b", "none")
-    by_area = page.get_by_role("button", name="AUC")
+    by_area = page.locator(".pr-values").get_by_role("button", name="AP")
     by_area.click()
     wait_for_order("b,a", "descending")
     by_area.click()

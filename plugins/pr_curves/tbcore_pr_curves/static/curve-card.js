@@ -49,7 +49,7 @@ const COLUMNS = [
 ];
 /** The header of the CSV download, which has all points. */
 const CSV_HEADER = ["Run", "Step", "Threshold", "Precision", "Recall", "TP", "FP", "TN", "FN"];
-const AUC_HELP = "Area under the curve: average precision, with each threshold weighted by the gain in recall";
+const AP_HELP = "Average precision: the area under the curve, with each threshold weighted by the gain in recall";
 
 /**
  * The card.
@@ -116,7 +116,7 @@ function Values({ host, label, lines, order, place }) {
         <tr>
           <th scope="col">Run</th>
           <th scope="col" aria-sort=${order || "none"}>
-            <button type="button" title="${AUC_HELP}. Click to sort" onClick=${() => OPTIONS.set(host, "auc", next)}>AUC</button>
+            <button type="button" title="${AP_HELP}. Click to sort" onClick=${() => OPTIONS.set(host, "auc", next)}>AP</button>
           </th>
           <th scope="col" title="The step at which the curve was logged">Step</th>
           ${COLUMNS.map(([title, what]) => html`<th scope="col" key=${title} title=${what}>${title}</th>`)}

@@ -8,7 +8,7 @@ export const PRECISION_RANGES = [
   [true, "Range of the curves", "The part of the axis where the curves are, so that high curves can be told apart"],
 ];
 
-/** `fit`: whether the precision axis has the range of the curves; `auc`: how tables are sorted by it. */
+/** `fit`: whether the precision axis has the range of the curves; `auc`: how tables are sorted by average precision, by its name in links. */
 export const OPTIONS = new Options(
   { fit: /** @type {boolean} */ (false), auc: /** @type {"" | "ascending" | "descending"} */ ("") },
   { auc: ["", "ascending", "descending"] },

@@ -139,7 +139,7 @@ function Cells({ table, row }) {
       title=${title}
       style=${styleOf(i, widths.value[i])}
     >
-      ${text}${widths.value[i].stepChars > 0 && html`<small class="tb-step"> ${step}</small>`}
+      ${text}${widths.value[i].stepChars > 0 && html`${" "}<small class="tb-step">${step}</small>`}
     </span>`;
   });
 }
