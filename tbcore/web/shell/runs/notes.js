@@ -5,7 +5,6 @@
 
 import { html } from "htm/preact";
 import { formatName, plural } from "../../lib/format.js";
-import { isFirstPass } from "../top-bar.js";
 import { AUTO, AUTO_LIMIT, selectionToText } from "../state/selection.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -36,7 +35,9 @@ export function RunsNotes({ state }) {
 
 /** Which runs that are checked one by one, as in a link, the log directory does not have. @param {State} state */
 function goneText({ selection, allRuns, status }) {
-  if (!status.value || isFirstPass(status.value)) return "";
+  // Until the first pass ends, they may yet be found.
+  const { loading = true, passes = 0 } = status.value ?? {};
+  if (loading && passes === 0) return "";
   const here = new Set(allRuns.value);
   const gone = [...selection.value.except].flatMap(([run, isChecked]) => (isChecked && !here.has(run) ? [formatName(run)] : []));
   if (gone.length === 0) return "";
