@@ -20,7 +20,7 @@ export function typedStatistics() {
 }
 
 /** Names of facts. A hyperparameter with such a name must be in quotes. */
-const FACTS = ["step", "age", "took"];
+export const FACTS = ["step", "age", "took"];
 /** Matches a name that must be in quotes. */
 const NEEDS_QUOTES = /[\s|()":=!<>*?]|^-|^$/u;
 const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|([+-]?inf)(?:inity)?|nan)$/i;

@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { AVERAGES } from "../../lib/group-statistics.js";
-import { formatAttribute } from "../../lib/queries/names.js";
+import { FACTS, formatAttribute } from "../../lib/queries/names.js";
 import { formatLists, parseLists } from "../../lib/text-names.js";
 import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
 import { attributesFor } from "../state/attributes.js";
@@ -26,7 +26,6 @@ const CHOICES = {
   age: "Age: time since the last event",
   took: "Duration: first to last event",
 };
-const FACTS = new Set(["step", "age", "took"]);
 /** Maps choices with a number to its pattern and its name. @type {ReadonlyMap<string, { pattern: RegExp, title: string }>} */
 const NUMBERS = new Map([["at", { pattern: /^[+-]?\d+$/, title: "Step" }], ["change", { pattern: /^\+?0*[1-9]\d*$/, title: "Number of steps" }]]);
 
@@ -54,7 +53,7 @@ export function ColumnEditor({ state, runs, onClose }) {
   // A name that only a tag has means its last value, unless a hyperparameter was asked for.
   const isTagOnly = names?.hparams.length === 0 || (names?.tags.includes(name) && !names.hparams.includes(name));
   const what = chosen ?? (isTagOnly ? "last" : "hparam");
-  const isFact = FACTS.has(what);
+  const isFact = FACTS.includes(what);
   const number = NUMBERS.get(what);
   const known = [...(what === "hparam" ? (names?.hparams ?? []) : []), ...(what === "hparam" && chosen !== null ? [] : (names?.tags ?? []))];
   const columns = parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value);
@@ -176,7 +175,7 @@ function Downloads({ state, runs, columns, isDisabled }) {
 
 /** The attribute that a column is to show, as text. @param {string} what  a key of CHOICES @param {string} name @param {string} step */
 function textOf(what, name, step) {
-  if (FACTS.has(what)) return formatAttribute({ kind: "fact", name: what });
+  if (FACTS.includes(what)) return formatAttribute({ kind: "fact", name: what });
   if (what === "hparam") return formatAttribute({ kind: "hparam", name });
   return formatAttribute({ kind: "value", name, stat: what, step: NUMBERS.has(what) ? Number(step) : null });
 }
