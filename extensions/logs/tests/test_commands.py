@@ -61,7 +61,9 @@ def test_runs_are_listed_with_their_last_values(logdir: Path) -> None:
 
 
 def test_json_has_the_names_of_the_columns(logdir: Path) -> None:
-    result = piped("ls", logdir, "--json", "--columns", "lr,loss:min,loss:at(1),acc", "-n", "1")
+    result = piped(
+        "ls", logdir, "--json", "--columns", "state,step,took,lr,loss:min,loss:at(1),acc", "-n", "1"
+    )
 
     [run] = json.loads(result.stdout)
     assert (run["run"], run["state"], run["step"]) == ("exp/lr0", "quiet", 2)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import lines, piped
+from commands import lines, on_terminal, piped
 
 from tbcore_testing import write_run
 
@@ -116,3 +117,55 @@ def test_a_run_has_the_same_fields_whatever_was_noted(logdir: Path) -> None:
     noted = ["display_name", "starred", "archived", "labels", "note", "color"]
     own = ["run", "state", "started", "last_event"]
     assert list(found) == [*own, *noted, "hparams", "texts", "tags"]
+
+
+# -- what was asked for ------------------------------------------------------------------------
+
+
+def test_the_columns_that_are_named_are_all_that_is_printed(logdir: Path) -> None:
+    """With the run before them; fields of runs are columns, too, and the size is one."""
+    chosen = "size,loss:min,state,lr,model,run"
+    given = [logdir / "runs", "--sort", "size", "-n", "1"]
+    header, row = lines("ls", *given, "--columns", chosen)
+    assert header == ["run", "size", "loss:min", "state", "lr", "model"]
+    (own,) = (logdir / "runs" / row[0]).glob("*tfevents*")
+    assert (row[1], row[3], row[4]) == (str(own.stat().st_size), "quiet", "1e-8")
+    (found,) = json.loads(piped("ls", *given, "--columns", chosen, "--json").stdout)
+    assert list(found) == header
+    assert lines("ls", *given)[0] == ["state", "run", "step", "last_event", "took", "loss:last",
+                                      "wide tag:last"]  # fmt: skip
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_value_that_was_named_is_cut(
+    tmp_path: Path, columns: int, variables: dict[str, str]
+) -> None:
+    """Where columns do not fit, each value has a line."""
+    name, text = f"sweep/{'long_' * 9}/seed1", "a hyperparameter of forty-four characters, or so"
+    scalars = {"val/loss": [1.0, 0.25], "train/a_tag_with_a_long_name": [2.0, 0.125]}
+    write_run(tmp_path, name, scalars=scalars, hparams={"note": text}, wall_time=1.7e9)
+
+    def shown(*arguments: Any) -> str:
+        status, found = on_terminal(*arguments, columns=columns, **variables)
+        assert (status, "\x1b" in found) == (0, False)
+        return found
+
+    one = shown("ls", tmp_path, "--columns", "val/loss:min", "--sort", "val/loss:min")
+    assert [line.split()[-1] for line in one.splitlines()] == ["val/loss:min", "0.25"]
+    many = ["val/loss:min", "note", "train/a_tag_with_a_long_name:max", "state"]
+    found = shown("ls", tmp_path, "--columns", ",".join(many))
+    assert {text, "0.25", "quiet"} <= set(re.split("  +|\n|(?<=min) |(?<=note) |state ", found))
+    if columns < 200:
+        assert found == (
+            f"run {name}\nval/loss:min 0.25\nnote {text}\ntrain/a_tag_with_a_long_name:max 2\n"
+            "state quiet\n\n"
+        )
+    group = shown("ls", tmp_path, "--by", "note", "--columns", "val/loss:min,val/loss:max")
+    assert {"0.25", "1"} <= set(group.split())
+    tail = shown("tail", tmp_path, "--total", "9", "-n", "1", "--tags", "*", "--runs", name)
+    assert {"0.25", "0.125"} <= set(tail.split())
+    assert ("0.25" in tail.splitlines()[-1]) == (columns == 200)
+    alone = shown("tail", tmp_path, "-n", "1")
+    assert ("not shown: " in alone) == (columns == 40)
+    assert "…" not in alone.splitlines()[-1]

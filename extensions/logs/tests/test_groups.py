@@ -286,8 +286,8 @@ def test_a_report_has_the_rows_that_ls_has(sweep: Path) -> None:
         "run", "step", "val/loss (min)", "", "val/loss (argmin)", "seed", "val/loss",
     ]  # fmt: skip
     listed = lines("ls", sweep, *columns, "-n", 2)[1:]
-    assert [row[0] for row in rows] == [row[1] for row in listed]
-    assert [float(row[2]) for row in rows] == [float(row[5]) for row in listed] == [0.5, 0.5]
+    assert [row[0] for row in rows] == [row[0] for row in listed]
+    assert [float(row[2]) for row in rows] == [float(row[1]) for row in listed] == [0.5, 0.5]
     assert rows[0][4:] == ["1000", "0", "0.75"]
     text = report(sweep)
     assert "seed2/hp" not in text

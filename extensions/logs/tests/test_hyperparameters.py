@@ -81,7 +81,7 @@ def test_what_cannot_be_decoded_is_said_where_an_answer_depends_on_it(
     assert result.returncode == status
     assert (f"run 'bad': {UNDECODABLE}" in result.stderr) == (status > 0)
     if "--columns" in arguments and status == 3:
-        found = {row.split("\t")[1]: row.split("\t")[-1] for row in result.stdout.splitlines()[1:]}
+        found = {row.split("\t")[0]: row.split("\t")[-1] for row in result.stdout.splitlines()[1:]}
         assert found == {".": "0.5", "bad": "", "bad/eval": "", "good": "0.1"}
 
 

@@ -116,12 +116,12 @@ def test_printed_tables(tmp_path_factory: pytest.TempPathFactory, logs: Logs) ->
     """`ls` and `tail` as JSON: a logged name is never that of a field of a row."""
     logdir = tmp_path_factory.mktemp("logs")
     write(logdir, logs)
-    rows = json.loads(piped("ls", logdir, "--json", "--columns", "step").stdout)
+    rows = json.loads(piped("ls", logdir, "--json", "--columns", 'step,"step"').stdout)
     assert {row["run"] for row in rows} == set(logs)
     for row in rows:
         assert row["step"] == max(step for steps in logs[row["run"]].values() for step in steps)
         assert row["step_"] == 7
-    text = piped("ls", logdir, "--csv", "--columns", "step").stdout
+    text = piped("ls", logdir, "--csv", "--columns", 'step,"step"').stdout
     assert [row["step_"] for row in csv.DictReader(io.StringIO(text))] == ["7.0"] * len(logs)
 
     text = piped("tail", logdir, "--runs", "*", "--json", "--total", "9", "-n", "99").stdout

@@ -86,10 +86,10 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the options for rows of runs or groups: --columns, --sort, --reverse, --limit, --by."""
     values = (
         "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), TAG:nan for "
-        "the first step that is not finite, TAG:argmin for that of the minimum, TAG:argmax, or a "
-        "hyperparameter."
+        "the first step that is not finite, TAG:argmin for that of the minimum, TAG:argmax, a "
+        "hyperparameter, or a field of runs, such as state, step, took, size or archived."
     )
-    sort = "Sort by a column, or by run, state, step, started, age or took; groups also by runs."
+    sort = "Sort by a column, or run, state, step, started, age, took or size; groups also by runs."
     rule = (
         "Show groups of runs with equal hyperparameters, or by another rule of the page, such as "
         "seeds, numbers, 'exp/{seed}' or 're:EXPRESSION': means and deviations."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -14,7 +14,7 @@ from tbcore.engine import Attribute, RunColumns, did_you_mean, format_attribute,
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
-from tbcore_logs.noted import RunNotes
+from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable
 from tbcore_logs.printing.drawing import sparkline
@@ -23,8 +23,10 @@ from tbcore_logs.printing.output import PrintedColumn, computed, short, short_co
 SPARKLINE_WIDTH = 12
 RUN_COLUMNS = "state", "run", "step", "last_event", "took"
 """The fields of a run, with which its row begins."""
-_SORT_KEYS = "started", "age"
+_SORT_KEYS = "started", "size", "age"
 """What runs can be sorted by besides; numbers increase with the age."""
+FIELDS = *RUN_COLUMNS, "started", "size", *NOTED
+"""The fields of a run that can be columns. A hyperparameter or a tag goes before a noted one."""
 
 
 class Column(NamedTuple):
@@ -118,6 +120,28 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
     )
 
 
+def columns_of(texts: Iterable[str], logs: Logs, attributes: RunColumns) -> list[Column]:
+    """The columns for the texts, which may also be FIELDS of runs, but `run`."""
+    notes, index, sizes = RunNotes(lambda: logs.notes), attributes.index, logs.sizes
+    steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
+    found = []
+    for text in dict.fromkeys(texts):
+        names = index.hparam_names, index.scalar_tags
+        is_logged = text in NOTED and any(each.candidates(text) for each in names)
+        if text not in FIELDS or is_logged:
+            found.append(column_of(text, attributes))
+        elif text != "run":
+            place = None if text in NOTED else [*_SORT_KEYS, *RUN_COLUMNS].index(text)
+            cells = {
+                run: {**NOTED, **notes.of(run)}[text]
+                if place is None
+                else _fields(logs[run], sizes.get(run), steps[run])[place]
+                for run in logs
+            }
+            found.append(Column(text, cells, Attribute("fact", text)))
+    return found
+
+
 def with_order(
     sort: str | None,
     chosen: Sequence[Column],
@@ -159,19 +183,23 @@ def run_rows(
 ) -> list[list[Any]]:
     """The rows of runs: the cells of RUN_COLUMNS, and then those of the chosen columns."""
     known: list[Order] = [*_SORT_KEYS, *RUN_COLUMNS, *columns]
+    sizes = logs.sizes  # Made anew at each access.
     rows = [
-        [*_fields(logs[name], last_steps[name]), *(column.cells.get(name) for column in columns)]
+        [
+            *_fields(logs[name], sizes.get(name), last_steps[name]),
+            *(column.cells.get(name) for column in columns),
+        ]
         for name in names
     ]
     return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, order, reverse=reverse)]
 
 
-def _fields(run: Run, step: int | None) -> list[Any]:
+def _fields(run: Run, size: int | None, step: int | None) -> list[Any]:
     """The cells of a run in _SORT_KEYS and RUN_COLUMNS."""
     started, last = run.started, run.last_event
     took = (last - started).total_seconds() if last and started else None
     age = None if last is None else -last.timestamp()
-    return [started, age, run.state, run.name, step, last, took]
+    return [started, size, age, run.state, run.name, step, last, took]
 
 
 def _sorted(
@@ -244,11 +272,13 @@ def group_table(
     order: Order,
     reverse: bool,
     limit: int | None,
+    is_named: bool = False,
 ) -> GroupTable:
     """The rows of groups, sorted by `group`, `runs`, a column, which is the mean of a tag's values,
     or any name of `columns` of the table.
 
-    `left_out` are the groups of archived runs that the query leaves out.
+    `left_out` are the groups of archived runs that the query leaves out. `is_named` is whether a
+    user has named the columns.
     """
     members: list[list[str]] = [[] for _ in groups.names]
     for name, code in zip(names, groups.of_run.tolist(), strict=True):
@@ -263,7 +293,7 @@ def group_table(
     ]
     texts: list[Sequence[Any]] = [groups.names, counts]
     for column in columns:
-        figures.append(PrintedColumn(column.text, column.title))
+        figures.append(PrintedColumn(column.text, column.title, is_named=is_named))
         if column.tag is None:
             common = [_common([column.cells.get(name) for name in own]) for own in members]
             printed.append(PrintedColumn(column.text))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tbcore.engine import Attribute
-from tbcore_logs.noted import NOTED, RunNotes
+from tbcore.engine import Attribute, size
+from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
     column_of,
     column_of_tag,
+    columns_of,
     group_table,
     grouped,
     line_of,
@@ -25,6 +26,7 @@ from tbcore_logs.printing.output import (
     short_age,
     short_count,
     short_duration,
+    short_time,
 )
 
 _NUM_DEFAULT_TAGS = 3
@@ -35,7 +37,12 @@ _OWN_COLUMNS = (
     PrintedColumn("last_event", "age", short_age),
     PrintedColumn("took", short=short_duration),
 )
-"""The columns that are always shown: RUN_COLUMNS."""
+"""The columns that are shown unless others are named: RUN_COLUMNS."""
+_FIELDS = {column.name: column for column in _OWN_COLUMNS} | {
+    "started": PrintedColumn("started", short=short_time),
+    "size": PrintedColumn("size", short=size),
+}
+"""Fields of runs that are not printed as values are."""
 
 
 def list_runs(
@@ -55,6 +62,8 @@ def list_runs(
     if columns is None:
         tags = attributes.index.scalar_tags.most_common()[:_NUM_DEFAULT_TAGS]
         chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
+    elif by is None:
+        chosen = columns_of(columns, logs, attributes)
     else:
         chosen = [column_of(text, attributes) for text in columns]
     chosen, order = with_order(sort, chosen, by, lambda: attributes)
@@ -63,7 +72,7 @@ def list_runs(
         left_out = grouped(selection.archived_others(logs, names), by, lambda: attributes)
         table = group_table(
             groups, names, chosen, RunNotes(lambda: logs.notes), left_out,
-            order=order, reverse=reverse, limit=limit,
+            order=order, reverse=reverse, limit=limit, is_named=columns is not None,
         )  # fmt: skip
         if is_terminal() and form is None:
             print_table(table.figures, table.texts)
@@ -74,40 +83,36 @@ def list_runs(
     steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
     rows = run_rows(logs, names, chosen, steps, order=order, reverse=reverse)[:limit]
     shown = [*_OWN_COLUMNS]
-    shown += [PrintedColumn(c.text, c.title, c.short) for c in chosen]
-    line_tag = next((column.tag for column in chosen if column.tag is not None), None)
-    if line_tag is not None and is_terminal() and form is None:
-        shown.append(PrintedColumn("", line_tag))
-        rows = [[*row, line_of(logs[row[1]], line_tag)] for row in rows]
-    _add_notes(shown, rows, RunNotes(lambda: logs.notes), form)
+    is_named = columns is not None
+    for c in chosen:
+        field = _FIELDS.get(c.text) if c.attribute.kind == "fact" else None
+        column = field or PrintedColumn(c.text, c.title, c.short)
+        shown.append(column._replace(is_named=is_named))
+    printed = [row[1] for row in rows]
+    if is_named:
+        shown = [shown[1], *shown[len(_OWN_COLUMNS) :]]
+        rows = [[row[1], *row[len(_OWN_COLUMNS) :]] for row in rows]
+    elif is_terminal() and form is None:
+        line_tag = next((column.tag for column in chosen if column.tag is not None), None)
+        if line_tag is not None:
+            shown.append(PrintedColumn("", line_tag))
+            rows = [[*row, line_of(logs[row[1]], line_tag)] for row in rows]
+        _add_notes(shown, rows, RunNotes(lambda: logs.notes))
     print_table(shown, rows, form)
-    selection.mention_archived(logs, [row[1] for row in rows])
+    selection.mention_archived(logs, printed)
     return 0
 
 
-def _add_notes(
-    columns: list[PrintedColumn], rows: list[list[Any]], notes: RunNotes, form: Form | None
-) -> None:
-    """Adds columns of what was noted: on a terminal names and marks, in JSON all that there is.
-
-    There are none in a pipe and in CSV, which have the columns that were asked for.
-    """
-    if form != "json" and not (form is None and is_terminal()):
-        return
+def _add_notes(columns: list[PrintedColumn], rows: list[list[Any]], notes: RunNotes) -> None:
+    """Adds columns for a terminal of what was noted: names and marks."""
     noted = [notes.of(row[1]) for row in rows]
-    if form is None:
-        texts = {"notes": list(map(_marks, noted))}
-        texts["display name"] = [own.get("display_name", "") for own in noted]
-        for title, cells in texts.items():
-            if any(cells):
-                columns.insert(2, PrintedColumn("", title, is_text=True))
-                for row, cell in zip(rows, cells, strict=True):
-                    row.insert(2, cell)
-    else:
-        for field in [field for field in NOTED if any(field in own for own in noted)]:
-            columns.append(PrintedColumn(field))
-            for row, own in zip(rows, noted, strict=True):
-                row.append(own.get(field, NOTED[field]))
+    texts = {"notes": list(map(_marks, noted))}
+    texts["display name"] = [own.get("display_name", "") for own in noted]
+    for title, cells in texts.items():
+        if any(cells):
+            columns.insert(2, PrintedColumn("", title, is_text=True))
+            for row, cell in zip(rows, cells, strict=True):
+                row.insert(2, cell)
 
 
 def _marks(own: Mapping[str, Any]) -> str:

@@ -85,6 +85,8 @@ def plain(value: Any, form: Callable[[str], str] = one_line) -> str:
         return str(value).lower()
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, list):
+        return form(" ".join(value))
     if isinstance(value, float) and math.isfinite(value):
         return to_json(exact(value)).decode()
     return form(str(value))
@@ -153,6 +155,8 @@ class PrintedColumn(NamedTuple):
     """Whether cells may be cut in the middle to fit on a terminal."""
     is_text: bool = False
     """Whether cells may be cut at the end to fit on a terminal."""
+    is_named: bool = False
+    """Whether a user has named it, so that a terminal never leaves it out."""
     part: str = ""
     """The field of an object in JSON that has the cell. The name ends with it."""
 
@@ -255,10 +259,13 @@ def _terminal_lines(
     *,
     with_header: bool,
 ) -> list[str]:
-    """The lines of a table of this width. The last one has the columns left out."""
+    """The lines of a table of this width. The last one has the columns left out.
+
+    If those that may not be left out do not fit, each value has a line.
+    """
     # 1. Format the cells, and find the width that each column needs.
-    # 2. Leave out the last columns that do not fit even if names and texts are cut. A drawing goes
-    #    before a name is cut.
+    # 2. Leave out the last columns that do not fit even if names and texts are cut, except names
+    #    and columns that a user has named. A drawing goes before a name is cut.
     # 3. Cut names, and then texts, until the rows fit.
     texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
     for row in rows:
@@ -268,32 +275,45 @@ def _terminal_lines(
         min(needed, _MIN_CUT_WIDTH) if column.is_name or column.is_text else needed
         for column, needed in zip(columns, widths, strict=True)
     ]
-    num_shown = len(columns)
-    while num_shown > 1:
-        needed = minima if columns[num_shown - 1].name else widths
-        if sum(needed[:num_shown]) + len(_GAP) * (num_shown - 1) <= available:
-            break
-        num_shown -= 1
+    shown = list(range(len(columns)))
+
+    def excess(sizes: Sequence[int]) -> int:
+        return sum(sizes[i] for i in shown) + len(_GAP) * (len(shown) - 1) - available
+
+    while len(shown) > 1 and excess(minima if columns[shown[-1]].name else widths) > 0:
+        others = [i for i in shown if not (columns[i].is_name or columns[i].is_named)]
+        if not others:
+            return records(texts[0], texts[1:])
+        shown.remove(others[-1])
     for is_text in (False, True):  # 3
-        for i, column in enumerate(columns[:num_shown]):
-            excess = sum(widths[:num_shown]) + len(_GAP) * (num_shown - 1) - available
-            if excess > 0 and (column.is_text if is_text else column.is_name):
-                widths[i] = max(widths[i] - excess, minima[i])
+        for i in shown:
+            if excess(widths) > 0 and (columns[i].is_text if is_text else columns[i].is_name):
+                widths[i] = max(widths[i] - excess(widths), minima[i])
     lines = []
-    known = [[row[i] for row in rows if row[i] is not None] for i in range(num_shown)]
-    is_number = [bool(cells) and all(isinstance(c, int | float) for c in cells) for cells in known]
+    known = {i: [row[i] for row in rows if row[i] is not None] for i in shown}
+    is_right = {i: all(isinstance(c, int | float) for c in known[i] or [""]) for i in shown}
     for row in texts:
-        shown = zip(row, widths, columns, is_number, strict=False)  # Only the columns that fit.
         cells = [
-            padded(cut(text, size, at_end=column.is_text), size, is_right=is_right)
-            for text, size, column, is_right in shown
+            padded(cut(row[i], widths[i], at_end=columns[i].is_text), widths[i], is_right[i])
+            for i in shown
         ]
         lines.append(_GAP.join(cells).rstrip())
     if with_header:
         lines[0] = styled(lines[0], bold=True)
-        left_out = ", ".join(title for title in texts[0][num_shown:] if title.strip())
+        titles = [title for i, title in enumerate(texts[0]) if i not in shown]
+        left_out = ", ".join(filter(str.strip, titles))
         if left_out:
             lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
+    return lines
+
+
+def records(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line with its title for each cell that is not empty, and an empty line after each row."""
+    lines = []
+    for row in rows:
+        cells = zip(titles, row, strict=True)
+        lines += [f"{styled(title, bold=True)} {text}" for title, text in cells if text]
+        lines.append("")
     return lines
 
 
@@ -324,7 +344,7 @@ def cut(text: str, available: int, *, at_end: bool = False) -> str:
     return f"{text[:start]}…{text[end:]}"
 
 
-def padded(text: str, target: int, *, is_right: bool) -> str:
+def padded(text: str, target: int, is_right: bool) -> str:
     """The text with blanks before or after it, as wide as `target`."""
     padding = " " * (target - text_width(text))
     return padding + text if is_right else text + padding

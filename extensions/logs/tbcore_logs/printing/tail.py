@@ -29,10 +29,12 @@ from tbcore_logs.printing.output import (
     is_terminal,
     padded,
     plain,
+    records,
     short,
     short_duration,
     short_time,
     styled,
+    text_width,
     width,
 )
 from tbcore_logs.tables import free_name
@@ -73,7 +75,8 @@ def tail(
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     notes = RunNotes(lambda: logs.notes)
-    printer = _Printer(columns, as_json, notes, shows_run=is_chosen)
+    has_names = selection.tags is not None
+    printer = _Printer(columns, as_json, notes, shows_run=is_chosen, has_named_tags=has_names)
     # A run that has just begun may have none of the tags yet.
     printer.add_tags(selection.tags_of(known, need_all=bool(known) or not follow))
     readers = {name: _LineReader(selection, total) for name in names}
@@ -180,12 +183,19 @@ class _Printer:
     Without a column for the run, a terminal shows its name above all."""
 
     def __init__(
-        self, columns: list[str], as_json: bool, notes: RunNotes, *, shows_run: bool
+        self,
+        columns: list[str],
+        as_json: bool,
+        notes: RunNotes,
+        *,
+        shows_run: bool,
+        has_named_tags: bool,
     ) -> None:
         self._columns = columns
         self._notes = notes
         self._as_json = as_json
         self._shows_run = shows_run
+        self._has_named_tags = has_named_tags
         self._num_lines = 0
         self._names: dict[str, str] = {}
         """Maps each tag to the name of its column, which is no other column's."""
@@ -219,10 +229,22 @@ class _Printer:
         if is_terminal():
             if not self._num_lines and not self._shows_run:
                 click.echo(styled(one_line(self._notes.label(run)), bold=True))
-            if added or self._num_lines % _HEADER_EVERY == 0:
-                click.echo(styled(self._line({name: name for name in self._columns}), bold=True))
             cells["run"] = self._notes.label(run)
-            click.echo(self._line({name: _SHORT.get(name, short)(c) for name, c in cells.items()}))
+            texts = {name: one_line(_SHORT.get(name, short)(c)) for name, c in cells.items()}
+            shown, left_out = self._shown()
+            if not shown:
+                names = self._columns if self._shows_run else self._columns[1:]
+                row = [texts.get(name, "") for name in names]
+                click.echo("\n".join(records(list(map(one_line, names)), [row])))
+            elif added or self._num_lines % _HEADER_EVERY == 0:
+                click.echo(
+                    styled(_line({name: one_line(name) for name in shown}, shown), bold=True)
+                )
+                if left_out:
+                    line = cut(one_line(f"not shown: {', '.join(left_out)}"), width(), at_end=True)
+                    click.echo(styled(line, dim=True))
+            if shown:
+                click.echo(_line(texts, shown))
         else:
             if not self._num_lines:
                 click.echo("\t".join(map(one_line, self._columns)))
@@ -233,16 +255,31 @@ class _Printer:
             click.echo("\t".join(plain(cells.get(name)) for name in self._columns))
         self._num_lines += 1
 
-    def _line(self, texts: Mapping[str, str]) -> str:
-        """A line for a terminal, with columns of fixed widths."""
-        parts = []
-        for name in self._columns:
-            if name != "run" or self._shows_run:
-                size = min(max(len(name), _WIDTHS.get(name, _MIN_WIDTH)), _MAX_WIDTH)
-                text = cut(one_line(texts.get(name, "")), size)
-                parts.append(padded(text, size, is_right=name != "run"))
-        line = "  ".join(parts)
-        return line if len(line) <= width() else line[: width() - 1] + "…"
+    def _shown(self) -> tuple[list[str], list[str]]:
+        """The columns that a terminal has in a line, and those that it leaves out: the wall time,
+        and the last tags if none are named. There are none if each value needs a line."""
+        shown = self._columns[0 if self._shows_run else 1 :]
+        others = [] if self._has_named_tags else [*self._names.values()]
+        others.append("wall_time")
+        left_out: list[str] = []
+        while sum(map(_size, shown)) + 2 * (len(shown) - 1) > width():
+            if not others:
+                return [], []
+            left_out.insert(0, others.pop())
+            shown.remove(left_out[0])
+        return shown, left_out
+
+
+def _size(name: str) -> int:
+    """The width of a column on a terminal."""
+    return min(max(text_width(one_line(name)), _WIDTHS.get(name, _MIN_WIDTH)), _MAX_WIDTH)
+
+
+def _line(texts: Mapping[str, str], names: Iterable[str]) -> str:
+    """A line for a terminal, with columns of fixed widths."""
+    sizes = [(name, _size(name)) for name in names]
+    cells = [padded(cut(texts.get(n, ""), size), size, n != "run") for n, size in sizes]
+    return "  ".join(cells)
 
 
 _SHORT: Mapping[str, Callable[[Any], str]] = {
