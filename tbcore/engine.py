@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.cli.parsing import Command as Command
     from tbcore.cli.parsing import CommandGroup as CommandGroup
     from tbcore.cli.parsing import converter as converter
+    from tbcore.cli.parsing import format_option as format_option
     from tbcore.cli.parsing import logdir_specs as logdir_specs
     from tbcore.cli.parsing import logs_discarded as logs_discarded
     from tbcore.cli.parsing import warn as warn

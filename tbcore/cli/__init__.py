@@ -173,6 +173,9 @@ def cli(context: click.Context) -> int:
     tbcore plugin new NAME   create a plugin of your own
     """
     if context.invoked_subcommand is None:
+        if not sys.stdout.isatty():
+            click.echo(context.get_help())
+            return 2
         with serve_command.make_context("serve", [], parent=context) as served:
             return int(serve_command.invoke(served))
     return 0

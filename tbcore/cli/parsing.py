@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,6 +89,28 @@ def converter(convert: Callable[[str], Any], expected: str) -> Callable[[str], A
             raise click.BadParameter(f"{text!r} is not valid; expected {expected}") from None
 
     return converted
+
+
+class _FormatOption(click.Option):
+    """--format, for which `--format json` may be written as `--json`."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        parser.add_option(self, ["--json"], self.name, "append_const", const="json")
+
+
+def _format(context: click.Context, option: Any, given: Sequence[str]) -> str | None:
+    if len(set(given)) > 1 and not context.resilient_parsing:
+        raise click.UsageError(f"--format {' and '.join(given)} cannot be combined", context)
+    return given[0] if given and given[0] != option.type.choices[0] else None
+
+
+def format_option(formats: str) -> Callable[[Any], Any]:
+    """The option --format. Formats are separated by blanks; the first is the default, None."""
+    return click.option(
+        "--format", "form", cls=_FormatOption, multiple=True, callback=_format,
+        type=click.Choice(formats.split()), help="--json is short for --format json.",
+    )  # fmt: skip
 
 
 def not_negative(number: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import Command, logs_discarded, plugins_dir_option
+from tbcore.cli.parsing import Command, format_option, logs_discarded, plugins_dir_option
 from tbcore.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, short_help="List the installed plugins and their errors.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @plugins_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@format_option("text json")
 @click.pass_context
 def plugins(
     context: click.Context,
@@ -25,7 +25,7 @@ def plugins(
     *,
     names: tuple[str, ...],
     plugins_dirs: tuple[str, ...],
-    as_json: bool,
+    form: str | None,
 ) -> int:
     """List the installed plugins with their distributions, routes and errors.
 
@@ -50,12 +50,10 @@ def plugins(
                 context,
             )
     listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
-    if as_json:
-        import orjson
-
+    if form:
         from tbcore.http.json import to_json
 
-        click.echo(orjson.dumps(orjson.loads(to_json(listing)), option=orjson.OPT_INDENT_2))
+        click.echo(to_json(listing))
         return 0
     if not any(m.plugin.disabled_by is None for m in mounted):
         from tbcore.server.report import no_plugins_hint

@@ -177,7 +177,7 @@ def check(path: Path, archived: list[str], what: str) -> None:
         each = {r: None if stat in ("min", "max") and v != v else v for r, v in each.items()}
         assert_equal([values[run] for run in each], [*each.values()], what)
     arguments = [path, "--by", BY, "--where", WHERE, "--columns", ",".join(texts)]
-    lines = list(csv.DictReader(io.StringIO(piped("ls", *arguments, "--csv").stdout)))
+    lines = list(csv.DictReader(io.StringIO(piped("ls", *arguments, "--format=csv").stdout)))
     report = piped("report", *arguments).stdout.splitlines()
     for group, own in groups.items():
         (line,) = [line for line in lines if line["group"] == group]

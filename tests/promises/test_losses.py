@@ -27,7 +27,7 @@ COLUMNS = pytest.importorskip("tbcore_index.tables").COLUMNS
 DeltaTable = pytest.importorskip("deltalake").DeltaTable
 
 COMMANDS = {
-    "ls": ("ls", "LOGS", "--csv"),
+    "ls": ("ls", "LOGS", "--format=csv"),
     "tags": ("tags", "LOGS"),
     "show": ("show", "LOGS", "a0"),
     "show a tag": ("show", "LOGS", "a0", "loss"),
@@ -290,7 +290,7 @@ def test_what_could_be_read_is_written_and_the_rest_is_said(tmp_path: Path) -> N
         assert done.stderr.rstrip().endswith(f"{segment}.parquet; it has data of 6 runs")
         rows = (tmp_path / "x.csv").read_text().splitlines()
         assert [row.partition(",")[0] for row in rows[1:]] == ["c"]
-    listed = piped("ls", tmp_path / "index", "--csv")
+    listed = piped("ls", tmp_path / "index", "--format=csv")
     assert len(listed.stdout.splitlines()) == 8, "what is known of the series is in another file"
 
 

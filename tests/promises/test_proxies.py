@@ -278,7 +278,7 @@ def test_p28_what_visitors_archive_is_not_named_for_deletion(
 
     def listed() -> bytes:
         environment = {**os.environ, "XDG_DATA_HOME": str(proxied.data)}
-        command = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "-0"]
+        command = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "--format=names"]
         return subprocess.run(command, env=environment, capture_output=True, check=False).stdout
 
     assert listed() == b""

@@ -70,6 +70,7 @@ def served(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> Served:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         assert main(arguments) == 17
         return starts[-1]
 
@@ -96,6 +97,7 @@ def refused(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         assert (main(arguments), starts) == (2, [])
         output = capsys.readouterr()
         assert output.out == ""
@@ -774,8 +776,15 @@ def test_a_program_may_call_main_and_continue(served: Any, monkeypatch: pytest.M
 def test_without_arguments_the_help_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The exit status is 2, as for wrong usage, and a line has what was searched for."""
+    """The exit status is 2, as for wrong usage, and a line has what was searched for.
+
+    Without a terminal, as in a script, nothing is searched for, and nothing served.
+    """
     monkeypatch.chdir(tmp_path)
+    assert main([]) == 2
+    silent = capsys.readouterr()
+    assert ("tbcore runs/" in silent.out, silent.err) == (True, "")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert main([]) == 2
     output = capsys.readouterr()
     assert "tbcore runs/" in output.out

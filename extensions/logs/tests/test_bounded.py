@@ -162,9 +162,9 @@ def test_more_rows_fit_into_more_bytes(logdir: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ls", "--max_bytes", "4000"], "--max_bytes is for --json"),
-        (["ls", "--csv", "--max_bytes", "4000"], "--max_bytes is for --json"),
-        (["export", "-o", "a.csv", "--max-bytes=4000"], "--max-bytes is for --json"),
+        (["ls", "--max_bytes", "4000"], "--max_bytes is for --format json"),
+        (["ls", "--format=csv", "--max_bytes", "4000"], "--max_bytes is for --format json"),
+        (["export", "-o", "a.csv", "--max-bytes=4000"], "--max-bytes is for --format json"),
         (["tail", "-f", "--json", "--max_bytes", "4000"], "--follow and --max_bytes cannot"),
         (
             ["ls", "--json", "--max_bytes", "499"],

@@ -194,20 +194,20 @@ def test_a_drawing_goes_before_a_name_is_cut(tmp_path: Path) -> None:
 def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
     """But a name is as it was logged, and a line break in it is quoted."""
     write_run(tmp_path, 'a, "b"\n', scalars={"loss": [0.5, 0.25]}, wall_time=WALL_TIME)
-    result = piped("ls", tmp_path, "--csv")
+    result = piped("ls", tmp_path, "--format=csv")
     header, row = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
     assert (row[:3], row[5:]) == (["quiet", 'a, "b"\n', "1"], ["0.25"])
-    assert piped("tags", tmp_path, "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
+    assert piped("tags", tmp_path, "--format=csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
 
 
 def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
     """In the order of the list, each ended by NUL; a terminal gets no control character."""
     for number, name in enumerate(["a\nb", "c d\x1b[2J"]):
         write_run(tmp_path, name, scalars={"loss": [float(-number)]}, wall_time=WALL_TIME)
-    assert piped("ls", tmp_path, "-0", "--sort", "loss").stdout == "c d\x1b[2J\0a\nb\0"
-    assert piped("tags", tmp_path, "--null").stdout == "loss\0"
-    _, text = on_terminal("ls", tmp_path, "-0")
+    assert piped("ls", tmp_path, "--format=names", "--sort", "loss").stdout == "c d\x1b[2J\0a\nb\0"
+    assert piped("tags", tmp_path, "--format=names").stdout == "loss\0"
+    _, text = on_terminal("ls", tmp_path, "--format=names")
     assert "\x1b[2J" not in text
     assert "\\x1b[2J" in text
 
@@ -315,16 +315,16 @@ def test_the_directory_is_the_one_that_is_served(logdir: Path, tmp_path: Path) -
     """Of `runs`, `lightning_logs` and `logs`, the first; a line names it. Or else the working
     directory. `show` and `diff` also take paths, of any run."""
     write_run(tmp_path, "outputs/a", scalars={"loss": [1.0]})
-    alone = piped("ls", "-0", cwd=tmp_path)
+    alone = piped("ls", "--format=names", cwd=tmp_path)
     assert (alone.stdout, alone.stderr) == ("outputs/a\0", "")
     for name in ("logs/b", "runs/c"):
         write_run(tmp_path, name, scalars={"loss": [2.0]})
 
-    found = piped("ls", "-0", cwd=tmp_path)
+    found = piped("ls", "--format=names", cwd=tmp_path)
 
     line = "tbcore: no log directory given; reading runs (found: runs, logs)\n"
     assert (found.stdout, found.stderr) == ("c\0", line)
-    assert piped("ls", "-0", cwd=tmp_path, TBCORE_LOGDIR="outputs").stderr == ""
+    assert piped("ls", "--format=names", cwd=tmp_path, TBCORE_LOGDIR="outputs").stderr == ""
     for names in (["c", "c"], ["runs/c", "runs/c"], ["c", "runs/c"], ["outputs/a", "outputs/a/"]):
         result = piped("diff", *names, cwd=tmp_path)
         is_mixed = "/" in names[1] and "/" not in names[0]

@@ -40,7 +40,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMPLETED: dict[str, list[str]] = {
     "rep": ["report"],
     "ls --wh": ["ls", "--where"],
-    "report --at mi": ["report", "--at", "min"],
+    "ls --format js": ["ls", "--format", "json"],
     "show my": ["show", "my run"],
     "show it": ["show", "it's"],
     "show quo": ["show", 'quo"te'],

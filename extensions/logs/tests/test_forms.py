@@ -51,8 +51,11 @@ def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ls", "--csv", "--json"], "--json and --csv cannot be combined"),
-        (["ls", "-0", "--json"], "--json and -0 cannot be combined"),
+        (["ls", "--format=csv", "--json"], "--format csv and json cannot be combined"),
+        (["ls", "--format=names", "--json"], "--format names and json cannot be combined"),
+        (["show", "run0", "--format=names"], "is not one of"),
+        (["tail", "--json", "--format", "csv"], "--format json and csv cannot be combined"),
+        (["export", "-o", "x.csv", "--format", "csv"], "--format is for -o -"),
         (["export", "--media", "x", "--wide"], "--wide is for -o FILE"),
         (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
     ],
@@ -63,6 +66,22 @@ def test_options_that_contradict_each_other_are_refused(
     result = piped(*arguments, cwd=logdir / "runs")
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert message in result.stderr.replace("\x27", "\x22")
+
+
+def test_every_command_has_the_formats_that_it_can_have(logdir: Path) -> None:
+    """Text is the default, and may be said; CSV has the values of the pipe."""
+    commands = (["ls"], ["tags"], ["tail", "-n", "2"], ["show", "run0", "loss"])
+    for command in commands:
+        text = piped(*command, cwd=logdir / "runs").stdout
+        assert text == piped(*command, "--format", "text", cwd=logdir / "runs").stdout
+        comma_separated = piped(*command, "--format", "csv", cwd=logdir / "runs").stdout
+        assert comma_separated == text.replace("\t", ",")
+        one = piped(*command, "--json", "--format", "json", cwd=logdir / "runs").stdout
+        assert one == piped(*command, "--json", cwd=logdir / "runs").stdout != text
+    table = piped("show", "run0", "--format", "csv", cwd=logdir / "runs").stdout
+    assert table.splitlines()[0] == "tag,kind,count,last_step,last,min,max,first"
+    names = piped("tags", "--format", "names", "--tags", "*a*", cwd=logdir / "runs")
+    assert names.stdout.split("\0")[-2:] == ["wide tag", ""]
 
 
 def test_json_in_a_pipe_has_a_line_for_each_row(logdir: Path) -> None:
@@ -92,7 +111,7 @@ def test_computed_numbers_have_nine_digits_and_logged_ones_their_own(tmp_path: P
         write_run(tmp_path, run, scalars={"x": own}, hparams={"lr": 1e-8, "run": run})
     logged = {run: float(str(np.float32(own[-1]))) for run, own in values.items()}
     change = {"a": "-8.9", "b": "0.399999976", "c": "0.333333333", "d": "123456792.0"}
-    for form in ("--csv", "--json"):
+    for form in ("--format=csv", "--json"):
         result = piped("ls", tmp_path, "--columns", "x,x:change(1),lr", form).stdout
         rows: list[Any] = result.splitlines()
         if form == "--json":

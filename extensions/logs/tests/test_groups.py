@@ -134,7 +134,7 @@ def test_properties_figures_of_groups_are_those_of_pandas(
         # In the shell, all runs are counted. So only those are selected that Python has.
         chosen = ",".join(f"{in_quotes(tag)}:{at}" for tag in tags)
         given = [path, "--runs", ",".join(names), "--by", by, "--columns", chosen]
-        result = CliRunner().invoke(cli, ["ls", *given, "--csv"], standalone_mode=False)
+        result = CliRunner().invoke(cli, ["ls", *given, "--format=csv"], standalone_mode=False)
         _, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
         assert [row[0] for row in rows] == groups.names
         check([list(column) for column in list(zip(*rows, strict=True))[2:]])
@@ -294,7 +294,7 @@ def test_a_report_has_the_rows_that_ls_has(sweep: Path) -> None:
     assert text.startswith("# runs\n\n7 runs, ")
     assert text.endswith("\n\n1 run without any of these values\n")
     assert "\n\nand 4 more runs\n" in report(sweep, "-n", 2)
-    best = cells(report(sweep, "--sort", "val/loss", "-r", "--at", "max", "-n", 1))[1]
+    best = cells(report(sweep, "--sort", "val/loss:max", "-r", "-n", 1))[1]
     assert best[0] == "vit_lr=0.1/seed0"
 
 

@@ -121,7 +121,7 @@ def test_printed_tables(tmp_path_factory: pytest.TempPathFactory, logs: Logs) ->
     for row in rows:
         assert row["step"] == max(step for steps in logs[row["run"]].values() for step in steps)
         assert row["step_"] == 7
-    text = piped("ls", logdir, "--csv", "--columns", 'step,"step"').stdout
+    text = piped("ls", logdir, "--format=csv", "--columns", 'step,"step"').stdout
     assert [row["step_"] for row in csv.DictReader(io.StringIO(text))] == ["7.0"] * len(logs)
 
     text = piped("tail", logdir, "--runs", "*", "--json", "--total", "9", "-n", "99").stdout

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.engine import Command, CommandGroup
-from tbcore_logs.commands.options import LogCommand, form_options, selects_runs
+from tbcore_logs.commands.arguments import form_options
+from tbcore_logs.commands.options import LogCommand, selects_runs
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection
@@ -30,7 +31,7 @@ def notes(context: click.Context) -> int:
 
 @notes.command("list", cls=LogCommand, short_help="List the notes on runs.")
 @selects_runs
-@form_options
+@form_options("text json csv names")
 def list_(*, selection: LogSelection, **options: Any) -> int:
     """List the notes on runs below LOGDIR, and who wrote what was written last.
 
@@ -66,7 +67,9 @@ def set_(*, selection: LogSelection, **changes: Any) -> int:
 
     For example: tbcore notes set runs sweep/a sweep/b --star --label paper --note 'best so far'
 
-    For a folder: tbcore ls runs --runs 'sweep/*' -0 | xargs -0 -r tbcore notes set runs --star --
+    For a folder:
+
+    tbcore ls runs --runs 'sweep/*' --format names | xargs -0 -r tbcore notes set runs --star --
     """
     from tbcore_notes.printing import set_notes
 
@@ -75,12 +78,12 @@ def set_(*, selection: LogSelection, **changes: Any) -> int:
 
 @notes.command(cls=LogCommand, short_help="Name the files of archived runs, to delete them.")
 @selects_runs
-@form_options
+@form_options("text json csv names")
 @click.option("-v", "--verbose", "is_verbose", is_flag=True, help="Name all that is left out.")
 def files(*, selection: LogSelection, **options: Any) -> int:
     """Print the event files of runs below LOGDIR that you archived, for deletion. Deletes nothing.
 
-    For example: tbcore notes files runs -0 | xargs -0 -r rm --
+    For example: tbcore notes files runs --format names | xargs -0 -r rm --
 
     What has changed since you archived it is left out, with the reason. The exit status is 1 if
     there is no file to print.

@@ -185,7 +185,7 @@ def _meant(name: str, logs: Logs, selection: LogSelection) -> str:
         return did_you_mean(name, logs)
     what = "but a pattern of" if pattern == name else "but a folder with"
     logdir = shlex.quote(str(selection.logdir))
-    listing = f"tbcore ls {logdir} --runs {shlex.quote(pattern)} -0"
+    listing = f"tbcore ls {logdir} --runs {shlex.quote(pattern)} --format names"
     line = f"{listing} | xargs -0 -r tbcore notes set {logdir} OPTION... --"
     return f", {what} {plural(len(found), 'run')}; for all of them: `{line}`"
 

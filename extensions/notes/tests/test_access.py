@@ -57,7 +57,7 @@ def test_the_owner_archives_through_the_page(logdir: Path) -> None:
     until_listed(client)
     [record] = client.get("data/notes").json()["runs"]["a"].values()
     assert (record["is_own"], "(server)" in record["by"]) == (True, False)
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert (result.returncode, result.stdout.count("\0")) == (0, 1), result.stderr
 
 
@@ -91,7 +91,7 @@ def test_what_comes_through_any_other_server_is_not_the_owners(
     assert (answer["owns"], answer["refusal"] is None) == (False, status == 200)
     assert bool(answer["runs"]) is (status == 200)
     until_listed(client)
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert (result.returncode, result.stdout) == (1, "")
 
 
@@ -122,7 +122,7 @@ def test_a_header_takes_away_that_a_note_is_the_owners(
     client = served(logdir, allowed_hosts=())
     status = archive(client, OWN | headers)
     assert status == (403 if headers.get("host") == "127.0.0.2:6006" else 200)
-    assert piped("notes", "files", logdir, "-0").stdout == ""
+    assert piped("notes", "files", logdir, "--format=names").stdout == ""
     if status == 200:
         [record] = client.get("data/notes").json()["runs"]["a"].values()
         assert (record["is_own"], record["by"].endswith(" (server)")) == (False, True)

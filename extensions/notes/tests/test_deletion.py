@@ -59,7 +59,7 @@ def archive_as_told(logdir: Path, errors: str) -> None:
 
 def listed(logdir: Path, *options: str) -> tuple[set[Path], str]:
     """The files that the command names, and what it prints to stderr."""
-    result = piped("notes", "files", logdir, "-0", *options)
+    result = piped("notes", "files", logdir, "--format=names", *options)
     names = result.stdout.split("\0")
     assert names.pop() == ""
     assert result.returncode == (0 if names else 1), result.stderr
@@ -77,7 +77,7 @@ def test_exactly_the_event_files_of_archived_runs(logdir: Path) -> None:
         (logdir / run / "checkpoints").mkdir()
         (logdir / run / "checkpoints" / "model.pt").write_bytes(b"x")
         os.utime(logdir / run / "config.yaml", (OLD, OLD))
-    names = piped("ls", logdir, "-0").stdout.split("\0")[:-1]
+    names = piped("ls", logdir, "--format=names").stdout.split("\0")[:-1]
     assert set(names) == set(runs)
     for run in runs:
         notes_of(logdir).change(runs, {"archived": False})
@@ -100,7 +100,7 @@ def test_the_line_of_the_documentation_deletes_them(logdir: Path) -> None:
     archive(logdir, "a", "new\nline", "-x")
     for _ in range(2):
         listing = subprocess.run(
-            command("notes", "files", logdir.name, "-0"),
+            command("notes", "files", logdir.name, "--format=names"),
             cwd=logdir.parent, stdout=subprocess.PIPE, check=False,
         )  # fmt: skip
         subprocess.run(
@@ -201,7 +201,7 @@ def test_another_directory_of_that_name_is_left_out(logdir: Path, change: str) -
         name = "gone"
         shutil.rmtree(logdir / "sweep")
         (logdir / "good/a").rename(logdir / "gone")
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert (result.returncode, result.stdout) == (1, "")
     reason = "it is not known which files there were when you archived"
     if change != "made later":
@@ -407,7 +407,7 @@ def test_no_note_in_the_log_directory_makes_the_command_name_anything(logdir: Pa
     assert f": archived by {author()}, not by you\n" in errors
     archive(logdir, "mine")
     assert listed(logdir)[0] == {mine}
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert result.stdout == f"{mine}\0"
     assert theirs.exists()
 
@@ -437,7 +437,7 @@ def test_what_this_user_took_back_is_left_out(logdir: Path) -> None:
     notes_of(logdir).change(["a"], {"archived": False})
     hostile(logdir, "a", by="bob@far")
     assert piped("ls", logdir, "--where", "is:archived").returncode == 1
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert (result.returncode, result.stdout) == (1, "")
     assert "left out: archived by bob@far, brought back by you\n" in result.stderr
 
@@ -472,7 +472,7 @@ def test_nothing_is_named_while_notes_cannot_be_read(logdir: Path) -> None:
     notes_of(logdir).change(["a"], {"archived": False})
     for file in own_folder(logdir).iterdir():
         file.write_bytes(file.read_bytes().replace(b'"archived":false', b'"archived":fals?'))
-    result = piped("notes", "files", logdir, "-0")
+    result = piped("notes", "files", logdir, "--format=names")
     assert (result.returncode, result.stdout) == (3, "")
     assert "no file is named, since some notes could not be read" in result.stderr
 

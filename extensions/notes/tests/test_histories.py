@@ -176,7 +176,7 @@ class History:
         """Runs the line of the documentation; returns the number of files that are gone."""
         files = [path for run in RUNS for path in self._files(run)]
         before = {path: path.read_bytes() for path in files if path.exists()}
-        line = command("notes", "files", self.logdir, "-0")
+        line = command("notes", "files", self.logdir, "--format=names")
         listing = subprocess.run(line, capture_output=True, check=False)
         assert listing.returncode in (0, 1), listing.stderr
         subprocess.run(["xargs", "-0", "-r", "rm", "--"], input=listing.stdout, check=True)

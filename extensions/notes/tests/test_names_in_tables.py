@@ -91,7 +91,8 @@ def test_groups_count_archived_runs_that_a_query_leaves_out(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("ls",), ("ls", "--csv"), ("ls", "--json"), ("ls", "-0"), ("ls", "--by", "color", "--csv"),
+        ("ls",), ("ls", "--format=csv"), ("ls", "--json"), ("ls", "--format=names"),
+        ("ls", "--by", "color", "--format=csv"),
         ("tags",), ("report",), ("report", "--by", "color"), ("export", "-o", "-"),
     ],
 )  # fmt: skip
@@ -124,8 +125,8 @@ def test_a_run_on_a_terminal_has_its_whole_note(noted: Path) -> None:
 def test_lists_for_programs_have_notes_if_they_are_named(noted: Path) -> None:
     assert lines("ls", noted)[0] == ["state", "run", "step", "last_event", "took", "loss:last"]
     assert [row[1] for row in lines("ls", noted)[1:]] == ["a", "b", "c"]
-    assert piped("ls", noted, "-0").stdout == "a\0b\0c\0"
-    assert piped("ls", noted, "--csv").stdout.splitlines()[0].endswith(",loss:last")
+    assert piped("ls", noted, "--format=names").stdout == "a\0b\0c\0"
+    assert piped("ls", noted, "--format=csv").stdout.splitlines()[0].endswith(",loss:last")
     chosen = "display_name,labels,note,color,starred"
     a, b, c = json.loads(piped("ls", noted, "--json", "--columns", chosen).stdout)
     assert list(a) == ["run", *chosen.split(",")]

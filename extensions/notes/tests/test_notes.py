@@ -144,7 +144,7 @@ def test_notes_are_set_listed_and_shared(logdir: Path) -> None:
         ["paper", "x"],
         "two\nlines",
     )
-    assert piped("ls", logdir, "--where", "is:starred", "-0").stdout == "sweep/b\0"
+    assert piped("ls", logdir, "--where", "is:starred", "--format=names").stdout == "sweep/b\0"
     result = piped("notes", "share", logdir)
     assert result.stdout.startswith(f"notes on 2 runs are shared in {logdir}/.tbcore/notes/")
     assert [run["run"] for run in json.loads(piped("ls", logdir, "--json").stdout)] != []
@@ -231,9 +231,11 @@ def test_a_run_is_named_as_it_is_printed(logdir: Path, name: str) -> None:
     [printed] = {row[1] for row in lines("ls", logdir)[1:]} - {".", "sweep/a", "sweep/b"}
     assert piped("notes", "set", logdir, "--star", "--", printed).returncode == 0
     for shown in (printed, name):
-        assert piped("ls", logdir, f"--runs={shown}", "-0").stdout == f"{name}\0"
+        assert piped("ls", logdir, f"--runs={shown}", "--format=names").stdout == f"{name}\0"
         assert piped("show", logdir, "--", shown).returncode == 0
-    rows = csv.reader(io.StringIO(piped("notes", "list", logdir, "--csv").stdout, newline=""))
+    rows = csv.reader(
+        io.StringIO(piped("notes", "list", logdir, "--format=csv").stdout, newline="")
+    )
     assert [row[0] for row in rows] == ["run", name]
     assert [row[0] for row in lines("notes", "list", logdir)] == ["run", printed]
 
@@ -265,7 +267,7 @@ def test_the_help_names_what_deletes_files() -> None:
         (["sweep/aa", "--star"], "did you mean 'sweep/a'?"),
         (["sweep/a"], "nothing to change; give --star or another option"),
         (["sweep", "--star"], "but a folder with 2 runs; for all of them: `tbcore ls "),
-        (["sweep/*", "--star"], " --runs 'sweep/*' -0 | xargs -0 -r tbcore notes set "),
+        (["sweep/*", "--star"], " --runs 'sweep/*' --format names | xargs -0 -r tbcore notes set "),
         (["sweep/?", "--star"], "but a pattern of 2 runs"),
         (["sweep/a", "--label", "two words"], "a label must be a word without"),
         (["sweep/a", "--label", "lr>3"], "which have a meaning in queries; got 'lr>3'"),
@@ -356,7 +358,8 @@ def test_what_notes_could_not_be_read_is_status_3(
 
 @pytest.mark.parametrize("command", [("notes", "list"), ("notes", "files"), ("ls",), ("tags",)])
 @pytest.mark.parametrize(
-    ("forms", "both"), [("--json --csv", "--json and --csv"), ("-0 --csv", "--csv and -0")]
+    ("forms", "both"),
+    [("--json --format csv", "json and csv"), ("--format names --format csv", "names and csv")],
 )
 def test_forms_cannot_be_combined(
     logdir: Path, command: tuple[str, ...], forms: str, both: str

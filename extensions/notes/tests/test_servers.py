@@ -271,7 +271,7 @@ def test_p28_what_visitors_archive_is_not_named_for_deletion(
     assert response.status == (403 if options[-1] == "*" else 200), response.read()
     assert response.status == 403 or json.load(response)["owns"] is False
     connection.close()
-    line = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "-0"]
+    line = [sys.executable, "-m", "tbcore", "notes", "files", str(logdir), "--format=names"]
     listed = subprocess.run(line, env=environment, capture_output=True, check=False)
     assert (listed.returncode, listed.stdout) == (1, b""), listed.stderr
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tbcore.engine import converter
+from tbcore.engine import converter, format_option
 
 _MAX_BYTES = "tbcore.max_bytes"
 """Key in `click.Context.meta` of the value of --max_bytes, if it is given."""
@@ -58,20 +58,20 @@ class _MaxBytesOption(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        if self.name in opts and not (opts.get("json") or opts.get("as_json")):
-            raise click.UsageError("--max_bytes is for --json", ctx)
+        if self.name in opts and "json" not in opts.get("form", ()):
+            raise click.UsageError("--max_bytes is for --format json", ctx)
         value, args = super().handle_parse_result(ctx, opts, args)
         if self.name in opts:  # Otherwise the value may be an object of click's own.
             ctx.meta[_MAX_BYTES] = value
         return value, args
 
 
-def max_bytes_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def _max_bytes_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the option --max_bytes for the answers of a command that has --json."""
     return click.option(
         "--max_bytes", metavar="N", cls=_MaxBytesOption, expose_value=False,
         type=converter(_answer_size, f"an int, {MIN_BYTES} or more"),
-        help="With --json, print at most N bytes, and what is left out.",
+        help="With --format json, print at most N bytes, and what is left out.",
     )(command)  # fmt: skip
 
 
@@ -81,8 +81,7 @@ def max_bytes() -> int | None:
     return limit
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options --json, which is passed as `as_json`, and --max_bytes."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(
-        max_bytes_option(command)
-    )
+def form_options(formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the options --format, see `format_option`, and --max_bytes."""
+    option = format_option(formats)
+    return lambda command: option(_max_bytes_option(command))

@@ -6,7 +6,7 @@ import click
 
 from tbcore import DataError
 from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
-from tbcore_logs.commands.arguments import json_option
+from tbcore_logs.commands.arguments import form_options
 
 
 @click.command(cls=Command, short_help=__doc__)
@@ -14,9 +14,11 @@ from tbcore_logs.commands.arguments import json_option
 @click.option(
     "--index", metavar="PATH", help="Check an index instead, and compare it with LOGDIR if given."
 )
-@json_option
+@form_options("text json")
 @click.pass_context
-def check(context: click.Context, *, logdir: str | None, index: str | None, as_json: bool) -> int:
+def check(
+    context: click.Context, *, logdir: str | None, index: str | None, form: str | None
+) -> int:
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
@@ -38,7 +40,7 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
                 report = extension.check(index, specs)
         else:
             report = check_logdir(specs)
-    if as_json:
+    if form:
         print_json(report.as_json())
     else:
         for line in report.lines():

@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import json_option
+from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import LogCommand
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
 @click.argument("names", metavar="[LOGDIR] A B", nargs=-1, shell_complete=offers.names_of_diff)
-@json_option
+@form_options("text json")
 @click.pass_context
-def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
+def diff(context: click.Context, *, names: tuple[str, ...], form: str | None) -> int:
     """Print what differs between the runs A and B: hyperparameters, texts, tags, last values.
 
     The default of LOGDIR is $TBCORE_LOGDIR, or what `tbcore` serves. The exit status is 1 if
@@ -24,4 +24,4 @@ def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> in
     if not 2 <= len(names) <= 3:
         raise click.UsageError("expected [LOGDIR] A B; `tbcore ls` lists the runs", context)
     logdir = names[0] if len(names) == 3 else None
-    return diff(logdir, names[-2:], as_json=as_json)
+    return diff(logdir, names[-2:], as_json=form == "json")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore_logs.commands.arguments import json_option
+from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 @click.command(cls=LogCommand, short_help=__doc__)
 @click.option(
     "-o", "--output", metavar="FILE",
-    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV, or as JSON with --json.",
+    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV or JSON lines.",
 )  # fmt: skip
 @click.option("--wide", "is_wide", is_flag=True, help="Write a row a step, with tags as columns.")
 @click.option("--media", metavar="DIR", help="Also write images and audio to files below DIR.")
 @tags_option
 @selects_runs
-@json_option
+@form_options("text json csv")
 @click.pass_context
 def export(context: click.Context, /, *, selection: LogSelection, **options: Any) -> int:
     """Write all points of the scalars below LOGDIR, a row for each: run, tag, step, time, value.
@@ -36,6 +36,6 @@ def export(context: click.Context, /, *, selection: LogSelection, **options: Any
         raise click.UsageError("nothing to write; expected -o FILE or --media DIR", context)
     if options["is_wide"] and options["output"] is None:
         raise click.UsageError("--wide is for -o FILE", context)
-    if options["as_json"] and options["output"] != "-":
-        raise click.UsageError("--json is for -o -; a file's ending says what it is", context)
+    if options["form"] and options["output"] != "-":
+        raise click.UsageError("--format is for -o -; a file's ending says what it is", context)
     return export(selection, **options)

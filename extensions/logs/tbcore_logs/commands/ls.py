@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore_logs.commands.options import LogCommand, form_options, rows_options, selects_runs
+from tbcore_logs.commands.arguments import form_options
+from tbcore_logs.commands.options import LogCommand, rows_options, selects_runs
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(cls=LogCommand, short_help=__doc__)
 @rows_options
 @selects_runs
-@form_options
+@form_options("text json csv names")
 def ls(*, selection: LogSelection, **options: Any) -> int:
     """List the runs below LOGDIR: whether they are written to, how far they got, last values.
 

@@ -12,7 +12,6 @@ import click
 from tbcore import NotFoundError
 from tbcore.engine import Command, split_attributes, whole_number
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import max_bytes_option
 
 
 class LogCommand(Command):
@@ -42,7 +41,12 @@ class LogCommand(Command):
             try:
                 return super().invoke(ctx)
             except (NotFoundError, click.ClickException) as error:
-                if ctx.params.get("form") == "json" and not isinstance(error, click.UsageError):
+                is_list = any(
+                    isinstance(each.type, click.Choice) and "names" in each.type.choices
+                    for each in self.params
+                )
+                is_usage = isinstance(error, click.UsageError)
+                if is_list and ctx.params.get("form") == "json" and not is_usage:
                     click.echo("[]")  # Nothing is found.
                 raise
 
@@ -101,33 +105,6 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     option = names_option("--columns", values, None, _split)
     columns: Callable[..., int] = option(command)
     return columns
-
-
-def _form(context: click.Context, option: click.Parameter, is_given: bool) -> None:
-    """Sets `form` to the name of an option. Raises UsageError if another one has set it."""
-    other = context.params.setdefault("form", None)
-    if is_given and other and not context.resilient_parsing:
-        both = (each for each in context.command.params if each.name in (other, option.name))
-        names = (each.opts[0] for each in both)
-        raise click.UsageError(f"{' and '.join(names)} cannot be combined", context)
-    if is_given:
-        context.params["form"] = option.name
-
-
-def form_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options for the form of a table, which are passed as `form`."""
-    texts = {
-        ("-0", "--null"): "Print names only, each ended by NUL, for xargs -0.",
-        ("--csv",): "Print CSV.",
-        ("--json",): "Print JSON.",
-    }
-    for options, text in texts.items():
-        if options == ("--json",):
-            command = max_bytes_option(command)
-        command = click.option(
-            *options, is_flag=True, expose_value=False, callback=_form, help=text
-        )(command)
-    return command
 
 
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'

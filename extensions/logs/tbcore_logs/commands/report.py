@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     "-o", "--output", metavar="FILE.md",
     help="Write to this file, and drawings of the tags to FILE_files beside it.",
 )  # fmt: skip
-@click.option(
-    "--at", type=click.Choice(["last", "min", "max"]), default="last",
-    help="Which value of each tag to show, unless a column says it.  [default: last]",
-)  # fmt: skip
 @tags_option
 @rows_options
 @selects_runs

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import json_option
+from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import LogCommand
+
+if TYPE_CHECKING:
+    from tbcore_logs.printing.output import Form
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
@@ -16,10 +21,10 @@ from tbcore_logs.commands.options import LogCommand
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the chart of scalars to FILE.svg or FILE.png."
 )
-@json_option
+@form_options("text json csv")
 @click.pass_context
 def show(
-    context: click.Context, *, names: tuple[str, ...], output: str | None, as_json: bool
+    context: click.Context, *, names: tuple[str, ...], output: str | None, form: Form | None
 ) -> int:
     """Show times, hyperparameters, texts and tags of a run, or the points of one tag.
 
@@ -30,7 +35,7 @@ def show(
 
     if not 1 <= len(names) <= 3:
         raise click.UsageError("expected [LOGDIR] RUN [TAG]; `tbcore ls` lists the runs", context)
-    if output is not None and (as_json or not output.lower().endswith((".svg", ".png"))):
-        line = f"-o {output!r} is for a drawing, FILE.svg or FILE.png, without --json"
+    if output is not None and (form or not output.lower().endswith((".svg", ".png"))):
+        line = f"-o {output!r} is for a drawing, FILE.svg or FILE.png, without --format"
         raise click.UsageError(line, context)
-    return show(names, output=output, as_json=as_json)
+    return show(names, output=output, form=form)

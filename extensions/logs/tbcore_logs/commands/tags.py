@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import (
     LogCommand,
-    form_options,
     limit_option,
     selects_runs,
     tags_option,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @tags_option
 @limit_option(None, "Print at most N lines.")
 @selects_runs
-@form_options
+@form_options("text json csv names")
 def tags(*, selection: LogSelection, **options: Any) -> int:
     """List the tags below LOGDIR: kind, number of runs, number of values, highest last step.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.engine import whole_number
-from tbcore_logs.commands.arguments import json_option
+from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import (
     LogCommand,
     limit_option,
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @tags_option
 @selects_runs
-@json_option
+@form_options("text json csv")
 def tail(*, selection: LogSelection, **options: Any) -> int:
     """Print the last steps of a run, a line for each, with a column for each tag.
 
     The run is the one with the latest event, unless --runs or --where select others. LOGDIR is a
-    directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves. With --json,
-    each line is an object.
+    directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves. With
+    --format json, each line is an object.
     """
     from tbcore_logs.printing.tail import tail
 

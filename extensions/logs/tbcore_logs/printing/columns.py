@@ -63,9 +63,9 @@ Order = Column | str | None
 """What rows are sorted by: a column, or the name of another one; None for no order."""
 
 
-def column_of(text: str, attributes: RunColumns, default: str = "last") -> Column:
+def column_of(text: str, attributes: RunColumns) -> Column:
     """The column for `TAG:last`, `:min`, `:max`, `:nan`, `:at(STEP)` or `:change(STEPS)`, a
-    hyperparameter, or a tag, of which it has the value that `default` selects.
+    hyperparameter, or a tag, of which it has the last value.
 
     `:nan` is the step of the first value that is not finite, `:argmin` and `:argmax` are those of
     the lowest and the highest one. Raises UsageError if no run has the tag or hyperparameter.
@@ -90,7 +90,7 @@ def column_of(text: str, attributes: RunColumns, default: str = "last") -> Colum
             f"no {what} {name!r}{did_you_mean(name, close)}", click.get_current_context()
         )
     return column_of_tag(
-        attribute._replace(kind="value", stat=attribute.stat or default), attributes, header
+        attribute._replace(kind="value", stat=attribute.stat or "last"), attributes, header
     )
 
 
@@ -147,7 +147,6 @@ def with_order(
     chosen: Sequence[Column],
     by: str | None,
     attributes: Callable[[], RunColumns],
-    default: str = "last",
 ) -> tuple[list[Column], Order]:
     """The columns and the order for `--sort` of rows of runs, or with `by`, of groups.
 
@@ -162,7 +161,7 @@ def with_order(
     for column in chosen:
         if column.text == sort:
             return [*chosen], column
-    order = column_of(sort, attributes(), default)
+    order = column_of(sort, attributes())
     for column in chosen:
         if column.attribute == order.attribute:
             return [*chosen], column

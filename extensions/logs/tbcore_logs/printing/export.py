@@ -39,10 +39,15 @@ _CHUNK_ROWS = 1 << 15
 
 
 def export(
-    selection: LogSelection, *, output: str | None, media: str | None, is_wide: bool, as_json: bool
+    selection: LogSelection,
+    *,
+    output: str | None,
+    media: str | None,
+    is_wide: bool,
+    form: str | None,
 ) -> int:
     """Writes files; returns the exit status."""
-    ending = "jsonl" if as_json else "csv"
+    ending = "jsonl" if form == "json" else "csv"
     if output not in (None, "-"):
         ending = os.path.splitext(str(output))[1].removeprefix(".").lower()
     if ending not in WRITERS:

@@ -3,9 +3,9 @@
     terminal   STATE  RUN       STEP  AGE    fits the terminal; numbers and times are rounded
                live   lr=0.1/a  8.2k  4 s
     pipe       state\trun\tstep\tlast_event    all digits, nothing cut; times are ISO 8601
-    --json     [{"state": "live", "run": ...   the same names and values
-    --csv      state,run,step,last_event       the same values as in a pipe
-    -0         lr=0.1/a\0                      names only, for `xargs -0`
+    json       [{"state": "live", "run": ...   the same names and values
+    csv        state,run,step,last_event       the same values as in a pipe
+    names      lr=0.1/a\0                      names only, for `xargs -0`
 
 Control characters in logged names and texts are escaped in tables, and on a terminal in all forms,
 so that a log cannot control a terminal. In the forms for programs, names and texts are as logged.
@@ -138,7 +138,7 @@ def short_time(moment: datetime | None) -> str:
 # -- tables ------------------------------------------------------------------------------------
 
 
-Form = Literal["json", "csv", "null"]
+Form = Literal["json", "csv", "names"]
 """A form of a table for programs; None stands for a table on a terminal or in a pipe."""
 
 
@@ -173,7 +173,7 @@ def print_table(
 
     With `is_whole`, a table on a terminal has all columns and cells, even if it is too wide.
 
-    The form `null` prints only the names in the rows, each followed by NUL. They are printed as
+    The form `names` prints only the names in the rows, each followed by NUL. They are printed as
     logged, but escaped on a terminal.
     """
     if form == "json":
@@ -182,7 +182,7 @@ def print_table(
         form_of_text = one_line if is_terminal() else str
         texts = "\n".join(map(csv_line, _texts(columns, rows, form_of_text)))
         click.echo(texts.encode("utf-8", "surrogateescape"))
-    elif form == "null":
+    elif form == "names":
         index = next(i for i, column in enumerate(columns) if column.is_name)
         names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
         click.echo(b"".join(os.fsencode(name) + b"\0" for name in names), nl=False)

@@ -69,7 +69,6 @@ def report(
     selection: LogSelection,
     *,
     output: str | None,
-    at: str,
     columns: Sequence[str] | None,
     sort: str | None,
     reverse: bool,
@@ -88,13 +87,13 @@ def report(
         tags = selection.tags_of(num_runs, need_all=True)
     if columns is None:
         runs = _with_any(found, tags)
-        chosen = [*([] if by else _differing(runs)), *(_values(runs, tag, at) for tag in tags)]
+        chosen = [*([] if by else _differing(runs)), *(_values(runs, tag) for tag in tags)]
     else:
-        chosen = [column_of(text, attributes(), at) for text in columns]
+        chosen = [column_of(text, attributes()) for text in columns]
         shown = list(dict.fromkeys(column.tag for column in chosen if column.tag is not None))
         runs = _with_any(found, shown)
         tags = shown if selection.tags is None else tags
-    chosen, order = with_order(sort, chosen, by, attributes, at)
+    chosen, order = with_order(sort, chosen, by, attributes)
     groups: list[Groups] = []
     if by is not None:
         left_out = [logs[name] for name in selection.archived_others(logs, names)]
@@ -147,16 +146,13 @@ def _differing(runs: Sequence[Run]) -> list[Column]:
     return [c for c in columns if len({str(cell) for cell in c.cells.values()}) > 1]
 
 
-def _values(runs: Sequence[Run], tag: str, at: str) -> Column:
-    """The last, lowest or highest value of a tag."""
-    all_series = {run.name: _series(run, tag) for run in runs}
-
-    def cells(at: str) -> dict[str, float | None]:
-        points = {run: None if s is None else getattr(s, at) for run, s in all_series.items()}
-        return {run: None if point is None else point.value for run, point in points.items()}
-
-    last = None if at == "last" else cells("last")
-    return Column(f"{tag}:{at}", cells(at), Attribute("value", tag, at), last)
+def _values(runs: Sequence[Run], tag: str) -> Column:
+    """The last value of a tag."""
+    cells: dict[str, float | None] = {}
+    for run in runs:
+        last = None if (series := _series(run, tag)) is None else series.last
+        cells[run.name] = None if last is None else last.value
+    return Column(f"{tag}:last", cells, Attribute("value", tag, "last"))
 
 
 def _rows(

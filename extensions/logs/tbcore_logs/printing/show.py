@@ -23,6 +23,7 @@ from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
+    Form,
     PrintedColumn,
     is_terminal,
     objects,
@@ -43,7 +44,7 @@ _INK, (_COLOR, *_) = SCHEMES["light"]
 """The colour of a line, if the run has none."""
 
 
-def show(names: Sequence[str], *, output: str | None, as_json: bool) -> int:
+def show(names: Sequence[str], *, output: str | None, form: Form | None) -> int:
     """Prints a run, or one of its tags, or draws a tag to a file. Returns the exit status.
 
     `names` are `[LOGDIR] RUN [TAG]`.
@@ -55,12 +56,12 @@ def show(names: Sequence[str], *, output: str | None, as_json: bool) -> int:
         if output is not None:
             return _draw(run, tag, output, notes)
         if tag is None:
-            return _show_run(run, as_json, notes)
+            return _show_run(run, form, notes)
         known = run.tags.get(tag)
         title = f"{notes.label(run.name)}: {tag}"
         if known is not None and known.kind != SCALAR:
-            return _show_items(run, tag, known.kind, title, as_json)
-        return _show_scalars(run[tag], title, as_json)
+            return _show_items(run, tag, known.kind, title, form)
+        return _show_scalars(run[tag], title, form)
 
 
 def last_text(run: Run, tag: str) -> str:
@@ -100,7 +101,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     return logs, first, second
 
 
-def _show_run(run: Run, as_json: bool, notes: RunNotes) -> int:
+def _show_run(run: Run, form: Form | None, notes: RunNotes) -> int:
     texts = {}
     for tag in run.tags.values():
         if tag.kind == TEXT:
@@ -126,8 +127,11 @@ def _show_run(run: Run, as_json: bool, notes: RunNotes) -> int:
                 del row[index]
     started, last = run.started, run.last_event
     about: dict[str, Any] = {"run": run.name, "state": run.state, "started": started}
-    about |= {"last_event": last, **(NOTED if as_json else {}), **notes.of(run.name)}
-    if as_json:
+    about |= {"last_event": last, **(NOTED if form == "json" else {}), **notes.of(run.name)}
+    if form == "csv":
+        print_table(columns, rows, form)
+        return 0
+    if form:
         tags = objects(columns, rows)
         print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
         return 0
@@ -176,12 +180,12 @@ def _shortened(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else short(value)
 
 
-def _show_scalars(series: ScalarSeries, title: str, as_json: bool) -> int:
-    if as_json or not is_terminal():
+def _show_scalars(series: ScalarSeries, title: str, form: Form | None) -> int:
+    if form or not is_terminal():
         values = [series.step, series.wall_time, series.value]
         rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
         columns = list(map(PrintedColumn, ("step", "wall_time", "value")))
-        print_table(columns, rows, "json" if as_json else None, is_spread=True)
+        print_table(columns, rows, form, is_spread=True)
         return 0
     height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
     lines = [styled(one_line(title), bold=True)]
@@ -234,9 +238,9 @@ def _figure(series: ScalarSeries, title: str, label: str, color: str) -> Any:
     return figure
 
 
-def _show_items(run: Run, tag: str, kind: str, title: str, as_json: bool) -> int:
+def _show_items(run: Run, tag: str, kind: str, title: str, form: Form | None) -> int:
     """Prints the values of a tag that are not scalars; on a terminal, only the last text."""
-    if kind == TEXT and is_terminal() and not as_json:
+    if kind == TEXT and is_terminal() and not form:
         items = run.texts(tag)
         title += f", step {items[-1].step:,}, the last of {len(items):,}"
         click.echo(styled(one_line(title), bold=True))
@@ -251,7 +255,7 @@ def _show_items(run: Run, tag: str, kind: str, title: str, as_json: bool) -> int
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
     rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
-    print_table(columns, rows, "json" if as_json else None, is_spread=True)
+    print_table(columns, rows, form, is_spread=True)
     return 0
 
 

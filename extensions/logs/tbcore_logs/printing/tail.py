@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,9 @@ from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.json_output import FirstLines, json_line
 from tbcore_logs.printing.output import (
+    Form,
     computed,
+    csv_line,
     cut,
     exact,
     is_terminal,
@@ -59,7 +61,7 @@ class _Line:
 
 
 def tail(
-    selection: LogSelection, *, limit: int, follow: bool, total: int | None, as_json: bool
+    selection: LogSelection, *, limit: int, follow: bool, total: int | None, form: Form | None
 ) -> int:
     """Prints the last lines; returns the exit status. With `follow`, it never returns."""
     if follow and max_bytes() is not None:
@@ -76,7 +78,7 @@ def tail(
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     notes = RunNotes(lambda: logs.notes)
     has_names = selection.tags is not None
-    printer = _Printer(columns, as_json, notes, shows_run=is_chosen, has_named_tags=has_names)
+    printer = _Printer(columns, form, notes, shows_run=is_chosen, has_named_tags=has_names)
     # A run that has just begun may have none of the tags yet.
     printer.add_tags(selection.tags_of(known, need_all=bool(known) or not follow))
     readers = {name: _LineReader(selection, total) for name in names}
@@ -185,7 +187,7 @@ class _Printer:
     def __init__(
         self,
         columns: list[str],
-        as_json: bool,
+        form: Form | None,
         notes: RunNotes,
         *,
         shows_run: bool,
@@ -193,7 +195,7 @@ class _Printer:
     ) -> None:
         self._columns = columns
         self._notes = notes
-        self._as_json = as_json
+        self._form = form
         self._shows_run = shows_run
         self._has_named_tags = has_named_tags
         self._num_lines = 0
@@ -222,11 +224,11 @@ class _Printer:
     def print(self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]) -> None:
         """Prints a line and flushes it, so that a program at the end of a pipe gets it at once."""
         added = self.add_tags(values)
-        if self._as_json:
+        if self._form == "json":
             click.echo(self.json_of(run, fields, values))
             return
         cells = self._cells(run, fields, values)
-        if is_terminal():
+        if is_terminal() and self._form is None:
             if not self._num_lines and not self._shows_run:
                 click.echo(styled(one_line(self._notes.label(run)), bold=True))
             cells["run"] = self._notes.label(run)
@@ -247,13 +249,19 @@ class _Printer:
                 click.echo(_line(texts, shown))
         else:
             if not self._num_lines:
-                click.echo("\t".join(map(one_line, self._columns)))
+                click.echo(self._joined(self._columns))
                 added = []
             for tag in added:
                 number = self._columns.index(self._names[tag]) + 1
                 warn(one_line(f"new tag {tag!r}: column {number}, which the header lacks"))
-            click.echo("\t".join(plain(cells.get(name)) for name in self._columns))
+            click.echo(self._joined([cells.get(name) for name in self._columns]))
         self._num_lines += 1
+
+    def _joined(self, cells: Sequence[Any]) -> str:
+        """The cells as a line for programs: CSV, or separated by tabs."""
+        if self._form != "csv":
+            return "\t".join(map(plain, cells))
+        return csv_line([plain(cell, one_line if is_terminal() else str) for cell in cells])
 
     def _shown(self) -> tuple[list[str], list[str]]:
         """The columns that a terminal has in a line, and those that it leaves out: the wall time,
