@@ -49,12 +49,14 @@ LAUNCHERS = "tbcore.launchers"
 NOTES = "tbcore.notes"
 DEV = "tbcore.dev"
 
-_LOGS_COMMANDS = ("check", "completion", "diff", "export", "ls", "report", "show", "tags", "tail")
+_LOGS_COMMANDS = (
+    "check", "completion", "diff", "export", "help", "ls", "report", "show", "tags", "tail",
+)  # fmt: skip
 INSTALL: Mapping[tuple[str, str], str] = {
     **{(COMMANDS, name): "tbcore-logs" for name in _LOGS_COMMANDS},
     (COMMANDS, "index"): "tbcore-index",
     (COMMANDS, "notes"): "tbcore-notes",
-    (COMMANDS, "plugin"): "tbcore-testing",
+    (COMMANDS, "plugins"): "tbcore-testing",
     (OPEN, "open"): "tbcore-logs",
     (INDEX, "index"): "tbcore-index",
     (LAUNCHERS, "tensorboard_magic"): "tbcore-jupyter",

@@ -126,7 +126,7 @@ class CommandOrLogdir(CommandGroup):
         return sorted(missing.union(self.list_commands(ctx)))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] == "help":
+        if args[:1] == ["help"] and args != ["help", "agents"]:
             args = [*args[1:2], "--help"]
         if program() == "tensorboard":
             args = args if args[:1] in (["serve"], ["--version"]) else ["serve", *args]
@@ -169,8 +169,7 @@ def cli(context: click.Context) -> int:
     tbcore serve --help      list all options
     tbcore ls runs/          list the runs in the terminal
     tbcore tail -f runs/     print each step of the newest run as it is logged
-    tbcore plugins           list the installed plugins and their errors
-    tbcore plugin new NAME   create a plugin of your own
+    tbcore plugins new NAME  create a plugin of your own
     """
     if context.invoked_subcommand is None:
         if not sys.stdout.isatty():

@@ -9,12 +9,22 @@ import click
 
 from tbcore.cli.parsing import Command, format_option, logs_discarded, plugins_dir_option
 from tbcore.errors import did_you_mean
+from tbcore.extensions import COMMANDS, loaded
 
 if TYPE_CHECKING:
     from tbcore.plugins.types import MountedPlugin
 
 
-@click.command(cls=Command, short_help="List the installed plugins and their errors.")
+class PluginsCommand(Command):
+    """The command `plugins`; `new` and `types` are commands of an extension."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
+        is_own = args[:1] not in (["new"], ["types"])
+        make = super().make_context if is_own else loaded(COMMANDS, "plugins").make_context
+        return make(info_name, args, *rest, **extra)
+
+
+@click.command(cls=PluginsCommand, short_help="List the installed plugins, or create one.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @plugins_dir_option
 @format_option("text json")
@@ -30,6 +40,9 @@ def plugins(
     """List the installed plugins with their distributions, routes and errors.
 
     With NAME, list only that plugin, and its options for `tbcore serve --set`.
+
+    `tbcore plugins new NAME` creates a plugin of your own, and `tbcore plugins types` writes the
+    types of the page's modules, for an editor.
     """
     from tbcore.plugins.config import Config
     from tbcore.plugins.loading import load_plugins, mount

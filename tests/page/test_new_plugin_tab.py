@@ -1,4 +1,4 @@
-"""The tabs of the plugins that `tbcore plugin new` writes."""
+"""The tabs of the plugins that `tbcore plugins new` writes."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
         ("an index", ["serve", "--index", index]),
         ("the command 'check'", ["check", logdir]),
         ("the command 'ls'", ["ls", logdir]),
-        ("the command 'plugin'", ["plugin", "new", "mine"]),
+        ("the command 'plugins'", ["plugins", "new", "mine"]),
         ("s3://", ["serve", "--logdir", "s3://bucket/runs"]),
     ):
         failed = subprocess.run(
@@ -225,7 +225,7 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
         install = {
             "the command 'check'": "tbcore-logs",
             "the command 'ls'": "tbcore-logs",
-            "the command 'plugin'": "tbcore-testing",
+            "the command 'plugins'": "tbcore-testing",
             "s3://": "'tbcore-remote[s3]'",
         }.get(what, "tbcore-index")
         line = f"tbcore: {what} needs another package: pip install {install}\n"
@@ -372,7 +372,7 @@ def result_alone(
 def test_a_new_plugin_works_where_it_is_installed(
     distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path, kind: str
 ) -> None:
-    """A plugin of `tbcore plugin new` can be built and installed as a wheel, serves its tab, and
+    """A plugin of `tbcore plugins new` can be built and installed as a wheel, serves its tab, and
     passes its own tests there.
 
     A browser test opens the tab.
@@ -381,7 +381,7 @@ def test_a_new_plugin_works_where_it_is_installed(
     wheel = distributions.extensions["testing"]
     pip("install", "--no-deps", "--target", str(tools), str(wheel), python=core_alone.python)
     link_tools(tools, PLUGIN_TOOLS)
-    new = [core_alone.tbcore, "plugin", "new", "mine", "--kind", kind]
+    new = [core_alone.tbcore, "plugins", "new", "mine", kind]
     run(new, cwd=tmp_path, PYTHONPATH=str(tools))
     project = tmp_path / "tbcore-mine"
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(project))

@@ -263,7 +263,7 @@ def test_commands_and_programs_read_the_numbers_of_a_strangers_index(
 
     listed = place.tbcore("ls", str(place.index))
     exported = place.tbcore("export", str(place.index), "-o", "-")
-    place.tbcore("export", str(place.index), "--media", str(place.outside.parent / "media"))
+    place.tbcore("export", str(place.index), "-o", f"{place.outside.parent / 'media'}/")
     read = place.python("-c", READ, str(place.index))
     checked = place.tbcore("check", "--index", str(place.index))
 

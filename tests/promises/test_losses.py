@@ -305,7 +305,7 @@ def test_a_value_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     path.write_bytes(content)
 
     shown = piped("show", index, "a", "samples")
-    exported = piped("export", index, "--media", tmp_path / "media")
+    exported = piped("export", index, "-o", f"{tmp_path}/media/")
     logs = tbcore.open(index)
     with pytest.raises(tbcore.DataLossError, match="payload checksum"):
         _ = logs["a"].images("samples")[1].value

@@ -190,45 +190,28 @@ def test_media_are_files_below_the_directory(tmp_path: Path) -> None:
     write_run(logs, "exp/a", images={"twice": [(3, PNG_1X1), (3, PNG_1X1)]})
     write_run(logs, "b", audio={"beep": [b"RIFF....WAVE"]})
 
-    result = piped("export", logs, "--media", media)
+    result = piped("export", logs, "-o", f"{media}/")
 
-    assert (result.returncode, result.stderr) == (0, f"10 files in {media}\n")
+    assert (result.returncode, result.stderr) == (0, f"10 files in {media}/\n")
     files = [path for path in media.rglob("*") if path.is_file()]
     assert len(files) == 10
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "media"]
     assert (media / "exp" / "a" / "samples%2F0" / "0.png").read_bytes() == PNG_1X1
     assert (media / "exp" / "a" / "twice" / "3_2.png").exists()
     assert (media / "b" / "beep" / "0.wav").read_bytes() == b"RIFF....WAVE"
-    only = piped("export", logs, "--media", tmp_path / "only", "--tags", "be*")
-    assert only.stderr == f"1 file in {tmp_path / 'only'}\n"
+    only = piped("export", logs, "-o", f"{media}/", "--tags", "be*")
+    assert only.stderr == f"1 file in {media}/\n"
 
 
-def test_no_media_is_one_line(logdir: Path, tmp_path: Path) -> None:
-    """It is no error if scalars were written."""
-    media = tmp_path / "media"
-    result = piped("export", logdir, "--media", media)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "tbcore: no images and no audio match; nothing is written\n"
-    result = piped("export", logdir, "--media", media, "-o", tmp_path / "x.csv")
-    assert (result.returncode, result.stderr) == (0, f"0 files in {media}\n")
-    assert not media.exists()
-
-
-def test_media_are_written_without_scalars_too(tmp_path: Path) -> None:
-    """Nothing at all is one line."""
-    write_run(tmp_path / "logs", "a", images={"samples": [PNG_1X1]})
+def test_no_media_and_no_scalars_are_one_line(logdir: Path, tmp_path: Path) -> None:
     write_run(tmp_path / "texts", "a", texts={"notes": ["one"]})
-    output, media = tmp_path / "x.csv", tmp_path / "media"
-    result = piped("export", tmp_path / "texts", "--media", media, "-o", output)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "tbcore: no scalars match; nothing is written\n"
-    result = piped("export", tmp_path / "logs", "--media", media, "-o", output)
-    assert (result.returncode, result.stdout) == (0, "")
-    assert result.stderr == (
-        f"1 file in {media}\ntbcore: warning: no scalars match; {str(output)!r} is not written\n"
-    )
-    assert (media / "a" / "samples" / "0.png").read_bytes() == PNG_1X1
-    assert not output.exists()
+    for logs, output, what in (
+        (logdir, "media/", "images and no audio"), (tmp_path / "texts", "x.csv", "scalars"),
+    ):  # fmt: skip
+        result = piped("export", logs, "-o", output, cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == f"tbcore: no {what} match; nothing is written\n"
+    assert not any(Path(tmp_path, name).exists() for name in ("media", "x.csv"))
 
 
 def test_csv_on_a_terminal_is_the_same_but_for_control_characters(logdir: Path) -> None:
@@ -292,6 +275,6 @@ def test_a_file_of_media_has_the_ending_of_its_bytes(
     """Or else that of the type that was logged."""
     kind = "images" if ending in ("jpg", "webp", "gif") else "audio"
     write_run(tmp_path / "logs", "a", **{kind: {"m": [start + bytes(40) if start else b""]}})
-    assert piped("export", tmp_path / "logs", "--media", tmp_path / "media").returncode == 0
+    assert piped("export", tmp_path / "logs", "-o", f"{tmp_path}/media/").returncode == 0
     [path] = (tmp_path / "media").rglob("0.*")
     assert path.name == f"0.{ending}"

@@ -56,7 +56,12 @@ def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> Non
         (["show", "run0", "--format=names"], "is not one of"),
         (["tail", "--json", "--format", "csv"], "--format json and csv cannot be combined"),
         (["export", "-o", "x.csv", "--format", "csv"], "--format is for -o -"),
-        (["export", "--media", "x", "--wide"], "--wide is for -o FILE"),
+        (["export", "-o", "x/", "--wide"], "--wide is for -o FILE"),
+        (["ls", "--csv"], 'no such option "--csv"; use --format csv'),
+        (["ls", "-0"], 'no such option "-0"; use --format names'),
+        (["report", "--at", "min"], 'no such option "--at"; use --columns TAG:min'),
+        (["export", "--media", "x"], 'no such option "--media"; use -o DIR/'),
+        (["show", "--tags", "x"], 'no such option "--tags"; use --columns'),
         (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
     ],
 )

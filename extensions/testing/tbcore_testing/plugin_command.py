@@ -9,23 +9,16 @@ import click
 from tbcore.engine import CommandGroup
 
 
-@click.group(
-    cls=CommandGroup, short_help="Create a plugin of your own.", invoke_without_command=True
-)
-@click.pass_context
-def plugin(context: click.Context) -> int:
-    """Create a plugin of your own: `tbcore plugin new NAME`."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-        return 2
-    return 0
+@click.group(cls=CommandGroup, short_help="Create a plugin of your own.")
+def plugins() -> None:
+    """Create a plugin of your own: `tbcore plugins new NAME`."""
 
 
-@plugin.command(short_help="Create a small plugin that works, as a starting point.")
+@plugins.command(short_help="Create a small plugin that works, as a starting point.")
 @click.argument("name", metavar="NAME")
-@click.option(
-    "--kind", type=click.Choice(["scalars", "steps", "files", "page"]), default="scalars",
-    show_default=True, help="What to start from.",
+@click.argument(
+    "kind", type=click.Choice(["scalars", "steps", "files", "page"]), default="scalars",
+    metavar="[KIND]",
 )  # fmt: skip
 def new(*, name: str, kind: str) -> int:
     """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
@@ -33,9 +26,9 @@ def new(*, name: str, kind: str) -> int:
     The folder is a complete distribution: a package with an entry point, a tab, tests and a README.
     Words in NAME are separated by _, which becomes - in the name of the folder.
 
-    The kind is scalars for a table of the newest values, steps for data of the plugin's own with a
-    slider over its steps, files for files beside the event files, or page for a tab that is an HTML
-    page in a frame.
+    KIND is what to start from: scalars, the default, for a table of the newest values, steps for
+    data of the plugin's own with a slider over its steps, files for files beside the event files,
+    or page for a tab that is an HTML page in a frame.
     """
     from tbcore_testing.new_plugin import KINDS, new_plugin
 
@@ -46,7 +39,7 @@ def new(*, name: str, kind: str) -> int:
     return 0
 
 
-@plugin.command(short_help="Write the types of the page's modules, for an editor and tsc.")
+@plugins.command(short_help="Write the types of the page's modules, for an editor and tsc.")
 def types() -> int:
     """Write the types of the page's modules to the folder types/tbcore.
 

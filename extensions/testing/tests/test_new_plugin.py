@@ -1,4 +1,4 @@
-"""`tbcore plugin new`: the plugin that it creates works, and invalid names are errors."""
+"""`tbcore plugins new`: the plugin that it creates works, and invalid names are errors."""
 
 from __future__ import annotations
 
@@ -156,19 +156,17 @@ def test_nothing_is_overwritten(
 ) -> None:
     """An existing folder or file is an error. The output has the command to try the plugin."""
     monkeypatch.chdir(tmp_path)
-    assert main(["plugin", "new", "mine"]) == 0
+    assert main(["plugins", "new", "mine"]) == 0
     assert "tbcore serve --logdir DIR --plugins_dir tbcore-mine --dev" in capsys.readouterr().out
     readme = tmp_path / "tbcore-mine" / "README.md"
     readme.write_text("mine")
     (tmp_path / "tbcore-file").write_text("a file")
     for name in ("mine", "file"):
-        assert main(["plugin", "new", name]) == 1
+        assert main(["plugins", "new", name]) == 1
         error = capsys.readouterr().err
         assert error.startswith(f"tbcore: 'tbcore-{name}' already exists")
         assert error.count("\n") == 1
     assert readme.read_text() == "mine"
-    assert main(["plugin"]) == 2
-    assert "new" in capsys.readouterr().out
 
 
 def test_the_listing_has_it(made: Path) -> None:

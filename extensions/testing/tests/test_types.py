@@ -109,7 +109,7 @@ def test_the_command_writes_them_again(
     old.parent.mkdir(parents=True)
     old.write_text("")
 
-    assert main(["plugin", "types"]) == 0
+    assert main(["plugins", "types"]) == 0
 
     assert capsys.readouterr().out == "Wrote the types of tbcore's page to types/tbcore/\n"
     assert {path.name for path in old.parent.glob("*.d.ts")} == {

@@ -1,7 +1,8 @@
-"""Write scalars as CSV, JSON lines or Parquet."""
+"""Write scalars as CSV, JSON lines or Parquet; images and audio as files."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 @click.command(cls=LogCommand, short_help=__doc__)
 @click.option(
-    "-o", "--output", metavar="FILE",
-    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV or JSON lines.",
+    "-o", "--output", metavar="FILE", required=True,
+    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV or JSON lines; DIR/ for files "
+         "with the images and the audio in place of scalars.",
 )  # fmt: skip
 @click.option("--wide", "is_wide", is_flag=True, help="Write a row a step, with tags as columns.")
-@click.option("--media", metavar="DIR", help="Also write images and audio to files below DIR.")
 @tags_option
 @selects_runs
 @form_options("text json csv")
@@ -30,12 +31,12 @@ def export(context: click.Context, /, *, selection: LogSelection, **options: Any
     LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or what `tbcore` serves.
     The exit status is 1, and there is no file, if nothing matches.
     """
-    from tbcore_logs.printing.export import export
+    from tbcore_logs.printing.export import export, export_media
 
-    if options["output"] is None and options["media"] is None:
-        raise click.UsageError("nothing to write; expected -o FILE or --media DIR", context)
-    if options["is_wide"] and options["output"] is None:
-        raise click.UsageError("--wide is for -o FILE", context)
     if options["form"] and options["output"] != "-":
         raise click.UsageError("--format is for -o -; a file's ending says what it is", context)
+    if options["output"].endswith(("/", os.sep)):
+        if options["is_wide"]:
+            raise click.UsageError("--wide is for -o FILE", context)
+        return export_media(selection, options["output"])
     return export(selection, **options)

@@ -13,6 +13,12 @@ from tbcore import NotFoundError
 from tbcore.engine import Command, split_attributes, whole_number
 from tbcore_logs.commands import offers
 
+_INSTEAD = {
+    "--csv": "--format csv", "-0": "--format names", "--at": "--columns TAG:min",
+    "--media": "-o DIR/", "--tags": "--columns TAG,...; `tbcore tags` lists tags",
+}  # fmt: skip
+"""What to write in place of options that there are not, or not in every command."""
+
 
 class LogCommand(Command):
     """A command that prints logs. The fields of LogSelection are passed to it as `selection`."""
@@ -23,10 +29,14 @@ class LogCommand(Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if not re.match("no such option '-[^-]", error.message):
+            option = re.match("no such option '(--?[^']+)", error.message)
+            if option and option[1] in _INSTEAD:
+                line = f"no such option {option[1]!r}; use {_INSTEAD[option[1]]}"
+            elif option and option[1][1] != "-":
+                line = f"{error.message}; a name that begins with a dash must stand after `--`"
+            else:
                 raise
-            hint = "; a name that begins with a dash must stand after `--`"
-            raise click.UsageError(error.message + hint, ctx) from None
+            raise click.UsageError(line, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         from tbcore_logs.printing.access import LogSelection, command_output
@@ -95,8 +105,9 @@ def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     )
     sort = "Sort by a column, or run, state, step, started, age, took or size; groups also by runs."
     rule = (
-        "Show groups of runs with equal hyperparameters, or by another rule of the page, such as "
-        "seeds, numbers, 'exp/{seed}' or 're:EXPRESSION': means and deviations."
+        "Show means and deviations of groups of runs with equal hyperparameters, or by another "
+        "rule of the page: seeds, numbers, 're:EXPRESSION', or a name with braces around what "
+        "differs within a group, as in 'resnet/seed={n}'."
     )
     command = click.option("--by", metavar="KEY,...", help=rule)(command)
     command = limit_option(None, "Show at most N rows.")(command)

@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import warn
+from tbcore.engine import plural, warn
 from tbcore_logs import Logs, Run
 from tbcore_logs.commands.arguments import max_bytes
 from tbcore_logs.forms import AUDIO, IMAGE
@@ -38,51 +38,36 @@ from tbcore_logs.values import media_type
 _CHUNK_ROWS = 1 << 15
 
 
-def export(
-    selection: LogSelection,
-    *,
-    output: str | None,
-    media: str | None,
-    is_wide: bool,
-    form: str | None,
-) -> int:
-    """Writes files; returns the exit status."""
+def export(selection: LogSelection, *, output: str, is_wide: bool, form: str | None) -> int:
+    """Writes the scalars to a file; returns the exit status."""
     ending = "jsonl" if form == "json" else "csv"
-    if output not in (None, "-"):
-        ending = os.path.splitext(str(output))[1].removeprefix(".").lower()
+    if output != "-":
+        ending = os.path.splitext(output)[1].removeprefix(".").lower()
     if ending not in WRITERS:
         raise click.UsageError(
-            f"-o {output!r} ends with none of {', '.join(f'.{known}' for known in WRITERS)}",
+            f"-o {output!r} ends with none of {', '.join(f'.{known}' for known in WRITERS)}, /",
             click.get_current_context(),
         )
     source = _Source(selection, *selection.opened(), {})
-    has_scalars, num_files = True, 0
-    if output is not None:
-        try:
-            _write_scalars(output, WRITERS[ending], source, is_wide=is_wide)
-        except _NoScalarsError:
-            has_scalars = False  # Images and audio are still written.
-    if media is not None:
-        num_files = _write_media(Path(media), source)
-        source.check()
-        if output is None and not num_files:
-            raise click.ClickException("no images and no audio match; nothing is written")
-        if num_files or has_scalars:
-            click.echo(f"{num_files:,} file{'' if num_files == 1 else 's'} in {media}", err=True)
-    if not has_scalars and not num_files:
-        raise click.ClickException("no scalars match; nothing is written")
-    if not has_scalars:
-        warn(f"no scalars match; {output!r} is not written")
+    _write_scalars(output, WRITERS[ending], source, is_wide=is_wide)
     selection.mention_archived(source.logs, source.names)
     return 0
 
 
-class _NoScalarsError(Exception):
-    """There are no rows to write."""
+def export_media(selection: LogSelection, folder: str) -> int:
+    """Writes images and audio to files below a folder; returns the exit status."""
+    source = _Source(selection, *selection.opened(), {})
+    num_files = _write_media(Path(folder), source)
+    source.check()
+    if not num_files:
+        raise click.ClickException("no images and no audio match; nothing is written")
+    click.echo(f"{plural(num_files, 'file')} in {folder}", err=True)
+    selection.mention_archived(source.logs, source.names)
+    return 0
 
 
 def _write_scalars(output: str, writer_class: Any, source: _Source, *, is_wide: bool) -> None:
-    """Writes the scalars to a file. Raises _NoScalarsError, and writes none, if there are none."""
+    """Writes the scalars to a file. Raises ClickException, and writes none, if there are none."""
     with opened_for_writing(output) as file:
         limit = max_bytes()
         first = None if limit is None else FirstLines(limit)
@@ -93,7 +78,7 @@ def _write_scalars(output: str, writer_class: Any, source: _Source, *, is_wide: 
         if first is not None:
             file.writelines(first.lines())
         if not num_rows:
-            raise _NoScalarsError
+            raise click.ClickException("no scalars match; nothing is written")
 
 
 class _Source(NamedTuple):
