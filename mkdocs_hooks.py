@@ -26,6 +26,7 @@ PAGES = (
     "docs/examples/*/README.md",
     "plugins/*/*.md",
     "extensions/*/*.md",
+    "extensions/logs/tbcore_logs/commands/agents.md",
     "benchmarks/README.md",
 )
 """Patterns of the site's files: pages, and the files that they link to."""

@@ -39,6 +39,7 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
     *sorted((REPOSITORY / "extensions").glob("*/*.md")),
+    *sorted((REPOSITORY / "extensions").glob("*/tbcore_*/commands/*.md")),
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]

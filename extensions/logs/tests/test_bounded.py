@@ -40,7 +40,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LISTS: dict[tuple[str, ...], int] = {
     ("ls", "{}", "--json"): 23,
-    ("tags", "{}", "--json"): NUM_TAGS + 10 + 1 + 1,
+    ("tags", "{}", "--json"): NUM_TAGS + 10 + 1 + 1 + 30,
     ("show", "{}", "long", "loss", "--json"): 5000,
     ("show", "{}", "a", "text3", "--json"): 1,
 }

@@ -110,7 +110,7 @@ def test_each_run_and_each_tag_can_be_selected_by_its_name_alone(tmp_path: Path,
     [row] = map(json.loads, piped("tail", *given["tags"], "--json").stdout.splitlines())
     assert row.keys() == {"run", "step", "wall_time", name}
     [row] = json.loads(piped("tags", *given["tags"], "--json").stdout)
-    assert row["tag"] == name
+    assert row["name"] == name
     for option, column in (("runs", "run"), ("tags", "tag")):
         [row] = map(
             json.loads, piped("export", *given[option], "--json", "-o", "-").stdout.splitlines()
@@ -198,7 +198,7 @@ def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
     header, row = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
     assert (row[:3], row[5:]) == (["quiet", 'a, "b"\n', "1"], ["0.25"])
-    assert piped("tags", tmp_path, "--format=csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
+    assert piped("tags", tmp_path, "--format=csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1,"]
 
 
 def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
@@ -248,12 +248,32 @@ def test_runs_are_sorted_and_selected(
 
 def test_tags_are_listed_with_their_kinds(logdir: Path) -> None:
     _, *rows = lines("tags", logdir)
-    assert ["loss", "scalar", "3", "9", "2"] in rows
-    assert ["config", "text", "3", "3", "0"] in rows
+    assert rows[0] == ["lr", "hyperparameter", "3", "3", "", "0.01 0.1 1.0"]
+    assert ["loss", "scalar", "3", "9", "2", ""] in rows
+    assert ["config", "text", "3", "3", "0", ""] in rows
     assert len(lines("tags", logdir, "-n", "1")) == 2
     assert [row[0] for row in lines("tags", logdir, "--tags", "l*,config")[1:]] == [
         row[0] for row in rows if row[0] == "config" or row[0].startswith("l")
     ]
+
+
+def test_of_many_values_of_a_hyperparameter_ten_are_listed(tmp_path: Path) -> None:
+    """Evenly from the lowest to the highest; only those of the selected runs."""
+    for i in range(30):
+        write_run(
+            tmp_path, f"r{i}", scalars={"loss": [1.0]}, hparams={"id": i, "model": "ab"[i % 2]}
+        )
+    rows = json.loads(piped("tags", tmp_path, "--json").stdout)
+    assert rows[0]["values"] == [0, 3, 6, 10, 13, 16, 19, 23, 26, 29]
+    assert [(row["name"], row["count"]) for row in rows[:2]] == [("id", 30), ("model", 2)]
+    [row] = json.loads(
+        piped("tags", tmp_path, "--runs", "r1,r3", "--tags", "model", "--json").stdout
+    )
+    assert row == {
+        "name": "model", "kind": "hyperparameter", "num_runs": 2, "count": 1, "last_step": None,
+        "values": ["b"],
+    }  # fmt: skip
+    assert "model" not in piped("tags", tmp_path, "--format", "names").stdout
 
 
 def test_a_run_that_is_being_written_is_live(tmp_path: Path) -> None:
@@ -450,7 +470,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["diff", "exp/lr0"], 2, "expected [LOGDIR] A B"),
         (["diff", "LOGS", "exp/lr0", "exp"], 1, "no run 'exp'"),
         (["tail", "LOGS", "--tags", "los"], 1, "no tag 'los'; close: 'loss'"),
-        (["export", "LOGS"], 2, "expected -o FILE or --media DIR"),
+        (["export", "LOGS"], 2, "missing option '-o'"),
         (["export", "LOGS", "-o", "x.xls"], 2, "ends with none of .csv, .jsonl, .parquet"),
         (["lss", "LOGS"], 2, "did you mean 'ls'?"),
         (["ls", "LOGS", "--bogus"], 2, "no such option '--bogus'; see"),

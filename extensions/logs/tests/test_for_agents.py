@@ -1,4 +1,4 @@
-"""The questions of docs/for_agents.md, asked about a sweep, with answers computed by pandas."""
+"""The questions of `tbcore help agents`, asked about a sweep, with answers computed by pandas."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from commands import piped
 
+import tbcore_logs.commands
 from tbcore_testing import summaries, write_run
 
 pd = pytest.importorskip("pandas")
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "for_agents.md"
+PAGE = Path(tbcore_logs.commands.__file__).with_name("agents.md").read_text(encoding="utf-8")
 MAX_BYTES = 4000
 NUM_STEPS, INTERVAL = 1000, 50
 NUM_LIVE = 3
@@ -95,9 +96,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 COMMANDS: dict[int, tuple[str, str]] = {
     int(number): (question, line)
-    for number, question, line in re.findall(
-        r"^# (\d+)\. (.*)\n(tbcore .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
-    )
+    for number, question, line in re.findall(r"^# (\d+)\. (.*)\n(tbcore .*)$", PAGE, re.MULTILINE)
 }
 """The questions of the page and their commands, by number."""
 
@@ -225,7 +224,12 @@ def answer_15(sweep: Sweep, rows: Any) -> None:
 
 
 def answer_16(sweep: Sweep, rows: Any) -> None:
-    found = {row["tag"]: (row["kind"], row["num_runs"], row["count"]) for row in rows}
+    names = ["lr", "optimizer", "width", "seed"]
+    assert {row["name"]: row["values"] for row in rows[: len(names)]} == {
+        name: sorted(sweep.runs[name].unique().tolist()) for name in names
+    }
+    found = {row["name"]: (row["kind"], row["num_runs"], row["count"]) for row in rows}
+    assert found["lr"] == ("hyperparameter", 1000, 10)
     counts = sweep.points.groupby("tag").agg(runs=("run", "nunique"), count=("run", "size"))
     for tag in counts.index:
         assert found[tag] == ("scalar", *counts.loc[tag])
@@ -262,9 +266,12 @@ def answer_20(sweep: Sweep, found: Any) -> None:
     assert (found["runs"], found["damaged"], found["findings"]) == (1000, 0, [])
 
 
-def test_there_are_twenty_questions() -> None:
+def test_there_are_twenty_questions_in_the_help() -> None:
+    result = piped("help", "agents")
+    assert (result.returncode, result.stdout) == (0, PAGE)
+    assert "`tbcore help agents`" in piped("--help").stdout
     assert [*COMMANDS] == list(range(1, 21))
-    assert len(PAGE.read_text(encoding="utf-8").splitlines()) <= 150
+    assert len(PAGE.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("number", COMMANDS, ids=lambda number: f"{number}")

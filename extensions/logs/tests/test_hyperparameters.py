@@ -67,7 +67,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMMANDS = [
     (("show", "bad"), 3), (("show", "bad/eval"), 3), (("diff", "bad", "good"), 3),
     (("ls", "--where", "lr=0.1"), 3), (("ls", "--columns", "lr"), 3), (("ls", "--by", "lr"), 3),
-    (("ls", "--columns", "rate"), 2), (("report",), 3), (("ls",), 0), (("tags",), 0),
+    (("ls", "--columns", "rate"), 2), (("report",), 3), (("ls",), 0), (("tags",), 3),
     (("show", "good"), 0), (("ls", "--where", "loss:last<9"), 0),
 ]  # fmt: skip
 

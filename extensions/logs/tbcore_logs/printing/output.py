@@ -86,7 +86,7 @@ def plain(value: Any, form: Callable[[str], str] = one_line) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list):
-        return form(" ".join(value))
+        return form(" ".join(map(plain, value)))
     if isinstance(value, float) and math.isfinite(value):
         return to_json(exact(value)).decode()
     return form(str(value))
