@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.eventfiles.logdir import LogdirSpec as LogdirSpec
     from tbcore.eventfiles.logdir import Scan as Scan
     from tbcore.eventfiles.logdir import checked_specs as checked_specs
+    from tbcore.eventfiles.logdir import folder_spec as folder_spec
     from tbcore.eventfiles.logdir import local_directory as local_directory
     from tbcore.eventfiles.logdir import logdirs_here as logdirs_here
     from tbcore.eventfiles.proto.event_pb2 import Event as Event

@@ -142,7 +142,8 @@ class CommandOrLogdir(CommandGroup):
                     err=True,
                 )
         elif not is_about_all:
-            if not (first.startswith("-") or ":/" in first or os.path.lexists(first)):
+            paths = first, first.partition("=")[2]
+            if not (first.startswith("-") or ":/" in first or any(map(os.path.lexists, paths))):
                 hint = did_you_mean(first, self.known(ctx))
                 hint = hint or f"; `tbcore --logdir {first}` waits until there is one"
                 raise click.UsageError(f"{first!r} is no command and no directory{hint}", ctx)

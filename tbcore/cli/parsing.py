@@ -141,7 +141,9 @@ plugins_dir_option = click.option(
 )  # fmt: skip
 
 
-def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
+def logdir_specs(
+    text: str, context: click.Context, *others: str, is_spec: bool
+) -> list[LogdirSpec]:
     """The directories to scan.
 
     Raises UsageError for a path that can never be a directory, OptionError for such an address.
@@ -151,7 +153,7 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
 
     try:
         with warnings_printed():
-            specs = checked_specs(text, is_spec=is_spec)
+            specs = checked_specs(text, *others, is_spec=is_spec)
     except UnknownStorageError:
         raise
     except OptionError as error:

@@ -237,7 +237,7 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.command(
     "serve", cls=ServeCommand, short_help="Serve the runs below a directory to a browser."
 )
-@click.argument("directories", nargs=-1, metavar="[LOGDIR]")
+@click.argument("directories", nargs=-1, metavar="[LOGDIR | NAME=LOGDIR...]")
 @click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
 @click.option(
     "--logdir_spec", metavar="SPEC",
@@ -348,18 +348,12 @@ def serve_command(
     logdir_spec: str | None,
     **options: Any,
 ) -> int:
-    """Serve the runs below LOGDIR to a browser.
+    """Serve the runs below LOGDIR, or below several, to a browser.
 
     Options may be written with - or with _, and set by variables such as TBCORE_PORT.
     """
     from tbcore.eventfiles.logdir import logdirs_here
 
-    if len(directories) > 1:
-        raise click.UsageError(
-            f"expected one log directory, got {len(directories)}; "
-            f"to serve several, use --logdir_spec {','.join(directories)}",
-            context,
-        )
     logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
     if not logdirs and not options["index"] and (found := logdirs_here()):
         where = f"{found[0]} (found: {', '.join(found)})"
@@ -389,9 +383,9 @@ def serve_command(
             warn(f"other users can see --{name} in the list of processes; set {variable} instead")
     _warn_about_variables(context.command)
     specs = []
-    text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
+    first, *others = map(os.path.expanduser, logdirs or [options["index"]])
     if logdirs:
-        specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
+        specs = logdir_specs(first, context, *others, is_spec=logdir_spec is not None)
 
     with _collector_disabled():
         _import_numpy()
@@ -406,7 +400,9 @@ def serve_command(
         given = {name: options.pop(name) for name in names}
         serve_options = ServeOptions(specs=specs, **given)
         try:
-            config = Config(logdir=without_passwords(text), program=program(), **options)
+            config = Config(
+                logdir=without_passwords(",".join([first, *others])), program=program(), **options
+            )
             return serve(config, serve_options)
         except TbcoreError as error:
             error.args = (as_typed(context, str(error)),)

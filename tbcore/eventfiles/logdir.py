@@ -90,13 +90,21 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
     return specs
 
 
-def checked_specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
-    """The spec for one directory as a user gave it, or with `is_spec` those of a `--logdir_spec`.
+def folder_spec(text: str) -> LogdirSpec:
+    """The spec of an argument, a path, or `NAME=PATH` if that is no path itself."""
+    name, _, path = text.partition("=")
+    path = os.path.expanduser(path)
+    is_named = name and (is_uri(path) or os.path.exists(path)) and not os.path.exists(text)
+    return LogdirSpec(name, path) if is_named and not is_uri(text) else LogdirSpec(None, text)
+
+
+def checked_specs(*texts: str, is_spec: bool) -> list[LogdirSpec]:
+    """The specs of directories as a user gave them, or with `is_spec` those of a `--logdir_spec`.
 
     A directory need not exist. Raises OptionError for a path that cannot be a directory, and the
     errors of `checked_address`.
     """
-    specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
+    specs = parse_logdir_spec(texts[0]) if is_spec else list(map(folder_spec, texts))
     specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
     for _, path in specs:
         if is_uri(path):

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tbcore.engine import EventFile, Logdir, LogdirSpec, is_uri
+from tbcore.engine import EventFile, Logdir, folder_spec, is_uri
 
 if TYPE_CHECKING:
     from tbcore.engine import Event
@@ -27,15 +27,13 @@ _FOOTER_BYTES = 4
 """The checksum of a record's payload."""
 
 
-def files_of_runs(logdir: str) -> dict[str, list[EventFile]]:
-    """Maps the runs below a local directory to their files; empty if the scan takes too long."""
+def files_of_runs(*logdirs: str) -> dict[str, list[EventFile]]:
+    """Maps the runs below local directories to their files; empty if the scan takes too long."""
     found: dict[str, list[EventFile]] = {}
-    path = os.path.expanduser(logdir)
-    if is_uri(path) or not os.path.isdir(path):
+    specs = [folder_spec(os.path.expanduser(logdir)) for logdir in logdirs]
+    if any(is_uri(spec.path) or not os.path.isdir(spec.path) for spec in specs):
         return found
-    scan = threading.Thread(
-        target=lambda: found.update(Logdir([LogdirSpec(None, path)]).scan().runs), daemon=True
-    )
+    scan = threading.Thread(target=lambda: found.update(Logdir(specs).scan().runs), daemon=True)
     scan.start()
     scan.join(_SCAN_SECONDS)
     return {} if scan.is_alive() else found

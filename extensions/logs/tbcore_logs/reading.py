@@ -33,6 +33,7 @@ from tbcore.engine import (
     Scan,
     TrackedRun,
     checked_address,
+    folder_spec,
     guarded,
     is_event_file,
     is_uri,
@@ -57,7 +58,7 @@ record at its end is not damage."""
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
-"""A directory or an event file; a sequence of these; or a mapping from names to these."""
+"""A directory or an event file, or `NAME=PATH`; a sequence of these; a mapping from names."""
 
 
 class RunSnapshot(NamedTuple):
@@ -458,8 +459,10 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
         named = [(None, path) for path in paths]
     specs: list[LogdirSpec] = []
     files: dict[tuple[str | None, str], list[str]] = {}
-    for name, given in named:  # 1
-        path = checked_address(os.path.expanduser(os.fsdecode(given)))
+    for key, given in named:  # 1
+        text = os.fsdecode(given)
+        name, path = folder_spec(text) if key is None else (key, text)
+        path = checked_address(os.path.expanduser(path))
         if is_uri(path) or os.path.isdir(path):
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import numpy as np
 import pytest
 from commands import lines, on_terminal, piped
 
+import tbcore
+from tbcore_logs.reading import LazyReader
 from tbcore_testing import write_run
 
 
@@ -193,3 +197,48 @@ def test_no_value_that_was_named_is_cut(
     alone = shown("tail", tmp_path, "-n", "1")
     assert ("not shown: " in alone) == (columns == 40)
     assert "…" not in alone.splitlines()[-1]
+
+
+def test_commands_read_several_folders_with_names(logdir: Path, tmp_path: Path) -> None:
+    """`NAME=DIR` is a folder with a name, unless it is a path itself."""
+    odd = tmp_path / "lr=0.1"
+    write_run(odd, "q", scalars={"loss": [3.0]})
+    os.symlink(logdir / "runs", tmp_path / "0.1")
+    folders = ["a=0.1", f"b={odd}"]
+    expected = {"b/q", *(f"a/run{i}" for i in range(6))}
+
+    listed = json.loads(piped("ls", *folders, "--json", cwd=tmp_path).stdout)
+    assert {row["run"] for row in listed} == expected
+    assert set(tbcore.open([f"a={tmp_path}/0.1", f"b={odd}"])) == expected
+    with contextlib.chdir(tmp_path):
+        assert [*tbcore.open("lr=0.1")] == ["q"]
+    assert [row[1] for row in lines("ls", odd, logdir / "runs", "--runs", "q,run3")[1:]] == [
+        "q", "run3",
+    ]  # fmt: skip
+    for command, answer in (
+        (["show", *folders, "b/q", "loss"], "3.0"), (["tail", *folders, "--runs", "b/q"], "b/q"),
+        (["diff", *folders, "a/run0", "b/q"], "model"), (["check", *folders], "7 runs"),
+        (["tags", *folders], "hyperparameter\t6\t2"), (["report", *folders], "# a=0.1, lr=0.1"),
+        (["export", *folders, "-o", "-"], "b/q,loss,0,"),
+        (["completion", "zsh", "--", "ls", *folders, "--runs", "b"], "=b/q\n"),
+    ):  # fmt: skip
+        result = piped(*command, cwd=tmp_path)
+        assert answer in result.stdout, result.stderr
+    refused = piped("notes", "list", *folders, cwd=tmp_path)
+    assert refused.stderr.startswith("tbcore: notes are about one log directory, got 2;")
+
+
+def test_the_sizes_of_all_runs_are_summed_once(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once for each row."""
+    asked: list[int] = []
+    sizes = LazyReader.sizes.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(LazyReader, "sizes", property(lambda own: asked.append(1) or sizes(own)))
+    for options in ([], ["--columns", "size,state"]):
+        numbers = []
+        for runs in ("run0", "*"):
+            asked.clear()
+            assert piped("ls", logdir / "runs", "--runs", runs, *options).returncode == 0
+            numbers.append(len(asked))
+        assert numbers[0] == numbers[1]

@@ -284,9 +284,12 @@ def compact_notes(logdir: str | None) -> int:
     return 0
 
 
-def _of_directory(logdir: str | None) -> str:
+def _of_directory(given: str | Sequence[str] | None) -> str:
     """LOGDIR or its default. Raises UsageError for what is neither a directory nor an address."""
-    logdir = LogSelection(logdir).path(says=True)
+    logdir = LogSelection(given).path(says=True)
+    if not isinstance(logdir, str):
+        line = f"notes are about one log directory, got {len(logdir)}"
+        raise click.UsageError(line, click.get_current_context())
     path = os.path.expanduser(logdir)
     if is_uri(logdir) or os.path.isdir(path):
         return logdir

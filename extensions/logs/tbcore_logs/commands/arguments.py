@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -33,6 +33,21 @@ def default_logdir(*, says: bool = False) -> str:
         line = f"no log directory given; reading {found[0]} (found: {', '.join(found)})"
         click.echo(f"tbcore: {line}", err=True)
     return found[0]
+
+
+LOGDIRS: Any = {
+    "metavar": "[LOGDIR | NAME=LOGDIR...]", "nargs": -1, "type": click.Path(),
+    "callback": lambda context, parameter, given: given if len(given) > 1 else (*given, None)[0],
+}  # fmt: skip
+"""The argument LOGDIR of commands that take several: None, a text, or a tuple of texts."""
+
+
+def split_folders(names: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments `NAME=LOGDIR` at the beginning, and the others. Names alone are runs."""
+    from tbcore.engine import folder_spec
+
+    count = next((i for i, name in enumerate(names) if not folder_spec(name).name), 0)
+    return names[:count], names[count:]
 
 
 def split_names(text: str) -> list[str]:

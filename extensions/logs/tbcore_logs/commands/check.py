@@ -10,14 +10,14 @@ from tbcore_logs.commands.arguments import form_options
 
 
 @click.command(cls=Command, short_help=__doc__)
-@click.argument("logdir", metavar="LOGDIR", required=False)
+@click.argument("logdirs", metavar="LOGDIR | NAME=LOGDIR...", nargs=-1)
 @click.option(
     "--index", metavar="PATH", help="Check an index instead, and compare it with LOGDIR if given."
 )
 @form_options("text json")
 @click.pass_context
 def check(
-    context: click.Context, *, logdir: str | None, index: str | None, form: str | None
+    context: click.Context, *, logdirs: tuple[str, ...], index: str | None, form: str | None
 ) -> int:
     """Read all event files below LOGDIR and report what is wrong with them.
 
@@ -28,11 +28,12 @@ def check(
     from tbcore_logs.checks import check as check_logdir
     from tbcore_logs.printing.json_output import print_json
 
-    if logdir is None and index is None:
+    if not logdirs and index is None:
         raise click.UsageError("missing argument 'LOGDIR'", context)
-    if not logdir and not index:
+    if not "".join(logdirs) and not index:
         raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
-    specs = logdir_specs(logdir, context, is_spec=False) if logdir else []
+    first, *others = logdirs or ("",)
+    specs = logdir_specs(first, context, *others, is_spec=False) if first else []
     with logs_discarded():
         if index:
             extension = loaded("tbcore.index", "index")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -77,10 +77,11 @@ def _listed(names: Iterable[str], text: str) -> Offers:
     return _beginning("", (text[:end] + name for name in found))
 
 
-def _runs(logdir: str | None) -> Mapping[str, Any]:
+def _runs(logdir: str | Sequence[str] | None) -> Mapping[str, Any]:
     from tbcore_logs.names import files_of_runs
 
-    return files_of_runs(logdir or default_logdir())
+    logdir = logdir or default_logdir()
+    return files_of_runs(*([logdir] if isinstance(logdir, str) else logdir))
 
 
 def _tags(runs: Mapping[str, Any]) -> Iterable[str]:

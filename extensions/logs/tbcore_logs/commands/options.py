@@ -12,6 +12,7 @@ import click
 from tbcore import NotFoundError
 from tbcore.engine import Command, split_attributes, whole_number
 from tbcore_logs.commands import offers
+from tbcore_logs.commands.arguments import LOGDIRS
 
 _INSTEAD = {
     "--csv": "--format csv", "-0": "--format names", "--at": "--columns TAG:min",
@@ -93,7 +94,7 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     query = "Only runs that a query finds, such as 'lr>1e-3 -has:nan'."
     command = click.option("--where", metavar="QUERY", help=query)(command)
     command = names_option("--runs", f"Only these runs; {_PATTERNS}", offers.runs)(command)
-    return click.argument("logdir", required=False, type=click.Path())(command)
+    return click.argument("logdir", **LOGDIRS)(command)
 
 
 def rows_options(command: Callable[..., int]) -> Callable[..., int]:

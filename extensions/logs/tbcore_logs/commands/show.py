@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from tbcore_logs.commands import offers
-from tbcore_logs.commands.arguments import form_options
+from tbcore_logs.commands.arguments import form_options, split_folders
 from tbcore_logs.commands.options import LogCommand
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 @click.command(cls=LogCommand, short_help=__doc__)
 @click.argument(
-    "names", metavar="[LOGDIR] RUN [TAG]", nargs=-1, shell_complete=offers.names_of_show
+    "names",
+    metavar="[LOGDIR | NAME=LOGDIR...] RUN [TAG]",
+    nargs=-1,
+    shell_complete=offers.names_of_show,
 )
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the chart of scalars to FILE.svg or FILE.png."
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 @form_options("text json csv")
 @click.pass_context
 def show(
-    context: click.Context, *, names: tuple[str, ...], output: str | None, form: Form | None
+    context: click.Context, *, names: Sequence[str], output: str | None, form: Form | None
 ) -> int:
     """Show times, hyperparameters, texts and tags of a run, or the points of one tag.
 
@@ -33,9 +37,10 @@ def show(
     """
     from tbcore_logs.printing.show import show
 
-    if not 1 <= len(names) <= 3:
+    folders, names = split_folders(names)
+    if not 1 <= len(names) <= 3 - bool(folders):
         raise click.UsageError("expected [LOGDIR] RUN [TAG]; `tbcore ls` lists the runs", context)
     if output is not None and (form or not output.lower().endswith((".svg", ".png"))):
         line = f"-o {output!r} is for a drawing, FILE.svg or FILE.png, without --format"
         raise click.UsageError(line, context)
-    return show(names, output=output, form=form)
+    return show(folders, names, output=output, form=form)

@@ -11,13 +11,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import is_uri, one_line, parse, plural, quoted, warn, warnings_printed
+from tbcore.engine import one_line, parse, plural, quoted, warn, warnings_printed
 from tbcore_logs.commands.arguments import default_logdir, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
@@ -45,15 +45,15 @@ ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
 class LogSelection(NamedTuple):
     """The argument LOGDIR, and the options --runs, --where and --tags."""
 
-    logdir: str | None
+    logdir: str | Sequence[str] | None
     runs: list[str] | None = None
     """Values with names and patterns; None for all runs."""
     where: str | None = None
     tags: list[str] | None = None
     """Values with names and patterns; None for all tags."""
 
-    def path(self, *, says: bool = False) -> str:
-        """LOGDIR, or else the `default_logdir`."""
+    def path(self, *, says: bool = False) -> str | Sequence[str]:
+        """LOGDIR, or several, or else the `default_logdir`."""
         return self.logdir or default_logdir(says=says)
 
     def opened(self, *, waits: bool = False) -> tuple[Logs, list[str]]:
@@ -67,7 +67,7 @@ class LogSelection(NamedTuple):
             raise click.ClickException(
                 f"none of {len(logs):,} runs matches{self._meant(logs)}"
                 if len(logs)
-                else f"no event files below {self.path()!r}"
+                else f"no event files below {_shown(self.path())!r}"
             )
         return logs, names
 
@@ -197,8 +197,12 @@ def if_readable() -> Iterator[None]:
         logger.warning("%s", one_line(str(error)))
 
 
-def opened(logdir: str | None, *, waits: bool = False) -> Logs:
-    """The logs in a directory or event file, by default those in `default_logdir`.
+def _shown(path: str | Sequence[str]) -> str:
+    return path if isinstance(path, str) else ", ".join(path)
+
+
+def opened(logdir: str | Sequence[str] | None, *, waits: bool = False) -> Logs:
+    """The logs in a directory or event file, or in several, by default in `default_logdir`.
 
     With `waits`, waits until there are event files, after a line that says so.
     """
@@ -207,11 +211,11 @@ def opened(logdir: str | None, *, waits: bool = False) -> Logs:
     said = ""
     while True:
         try:
-            with progress(lambda: f"looking for event files below {path}"):
+            with progress(lambda: f"looking for event files below {_shown(path)}"):
                 logs = Logs(path)
             if len(logs) or not waits:
                 break
-            line = f"no event files below {path!r} yet; waiting for the first"
+            line = f"no event files below {_shown(path)!r} yet; waiting for the first"
         except FileNotFoundError as error:
             missing = f"{error.filename!r} does not exist"  # In an object store, maybe the bucket.
             if not waits:
@@ -226,7 +230,7 @@ def opened(logdir: str | None, *, waits: bool = False) -> Logs:
         if line != said:
             warn(one_line(line))
             said = line
-        time.sleep(_REMOTE_PAUSE_SECONDS if is_uri(path) else _PAUSE_SECONDS)
+        time.sleep(_REMOTE_PAUSE_SECONDS if "://" in _shown(path) else _PAUSE_SECONDS)
     context.ensure_object(list).append(logs)  # `main` needs it for the exit status.
     return logs
 

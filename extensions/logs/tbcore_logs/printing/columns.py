@@ -182,7 +182,7 @@ def run_rows(
 ) -> list[list[Any]]:
     """The rows of runs: the cells of RUN_COLUMNS, and then those of the chosen columns."""
     known: list[Order] = [*_SORT_KEYS, *RUN_COLUMNS, *columns]
-    sizes = logs.sizes  # Made anew at each access.
+    sizes = logs.sizes  # Made again at each access.
     rows = [
         [
             *_fields(logs[name], sizes.get(name), last_steps[name]),

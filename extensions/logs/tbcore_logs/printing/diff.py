@@ -28,7 +28,7 @@ from tbcore_logs.printing.show import last_text
 from tbcore_logs.text_differences import unified_diff
 
 
-def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
+def diff(logdir: str | Sequence[str] | None, names: Sequence[str], *, as_json: bool) -> int:
     """Prints the differences between two runs. Returns the exit status: 1 if there are any, else 0.
 
     Compares the last text and the last scalar of each tag.

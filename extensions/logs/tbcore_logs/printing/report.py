@@ -103,7 +103,9 @@ def report(
     rows, num_rows = rows[:limit], len(rows)
     num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
     what = "group" if groups else "run"
-    title = os.path.basename(os.path.abspath(selection.path())) or "runs"
+    given = selection.path()
+    folders = map(os.path.abspath, [given] if isinstance(given, str) else given)
+    title = ", ".join(map(os.path.basename, folders)) or "runs"
     lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(rows[:num_shown], chosen, what)]
     if num_shown < num_rows:
         lines += ["", f"and {num_rows - num_shown:,} more {what}s"]

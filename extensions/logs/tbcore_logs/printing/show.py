@@ -44,12 +44,14 @@ _INK, (_COLOR, *_) = SCHEMES["light"]
 """The colour of a line, if the run has none."""
 
 
-def show(names: Sequence[str], *, output: str | None, form: Form | None) -> int:
+def show(
+    folders: Sequence[str], names: Sequence[str], *, output: str | None, form: Form | None
+) -> int:
     """Prints a run, or one of its tags, or draws a tag to a file. Returns the exit status.
 
-    `names` are `[LOGDIR] RUN [TAG]`.
+    `names` are `[LOGDIR] RUN [TAG]`, or after folders `RUN [TAG]`.
     """
-    logs, name, tag = _interpreted(names)
+    logs, name, tag = _interpreted(folders, names)
     with progress(lambda: "reading logs"):
         run = run_named(logs, name)
         notes = RunNotes(lambda: logs.notes)
@@ -71,9 +73,11 @@ def last_text(run: Run, tag: str) -> str:
     return value if isinstance(value, str) else "\n".join(map(str, value.ravel()))
 
 
-def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
+def _interpreted(folders: Sequence[str], names: Sequence[str]) -> tuple[Logs, str, str | None]:
     """The logs, the run and the tag. The first of two names is LOGDIR if it has a run of the
     second name."""
+    if folders:
+        return opened(folders), names[0], next(iter(names[1:]), None)
     if len(names) == 3:
         return opened(names[0]), names[1], names[2]
     if len(names) == 1:
