@@ -39,6 +39,8 @@
  * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100 runs
  *   or groups that match the run filter; without those that the user unchecked. For a tab that can
  *   show any number of runs
+ * @property {Readable<ReadonlySet<string>>} archived  the names of the runs that were put away: they are
+ *   in no average. None while archived runs are shown
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import threading
@@ -18,7 +19,7 @@ from common_fixtures import until
 from tbcore.engine import LogdirSpec
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import line_of
-from tbcore_testing import write_run
+from tbcore_testing import summaries, write_run
 from tbcore_testing.page import Page
 
 RUNS = ("sweep/lr1", "sweep/lr2", "sweep/lr3", "other")
@@ -1118,3 +1119,46 @@ def test_marks_fit_into_narrow_lists(server: Any, profile: Any, logdir: Path, wi
     ]
     free = ends[1]["x"] - ends[0]["x"]
     assert free >= ends[0]["width"] * (1 if width == 280 else 0.4)
+
+
+def test_rows_of_several_sessions_are_those_of_the_sessions_that_are_not_archived(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Cells, tooltips and files are as if the others had not been logged; their number is there."""
+    curves = {
+        "g/s0": [9.0, 1.0, 4.0], "g/s1": [5.0, 0.25, 8.0], "g/s2": [7.0, 7.0],
+        "g/s3": [math.nan], "h/s0": [2.0, 3.0, 1.5], "h/s1": [0.125], "i": [6.0],
+    }  # fmt: skip
+    archived = ("g/s0", "g/s3", "h/s1")
+    for name, without in {"all": (), "rest": archived}.items():
+        for number, (run, loss) in enumerate(curves.items()):
+            if run not in without:
+                start = summaries.session_start({"lr": 0.1, "seed": number}, group=run[0])
+                scalars = {"loss": loss} | ({"acc": [number / 2]} if number % 2 else {})
+                write_run(tmp_path / name, run, values=[start], scalars=scalars, dtype="float64")
+    server, rest = serve(tmp_path / "all"), serve(tmp_path / "rest")
+    notes_of(tmp_path / "all").change(archived, {"archived": True})
+    table = """() => tb.all('.trials tr[data-name]').map((row) => [
+      row.dataset.name,
+      ...[...row.querySelectorAll('td')].map((cell) => [cell.textContent, cell.title])])"""
+
+    def found(url: str, settings: str, loss: str, counts: list[str]) -> tuple[Any, str]:
+        """The table once `g` has this loss, and its CSV."""
+        page = profile.open(url, f"#hparams&hparams.show=table&hparams.metric=m..loss{settings}")
+        until(lambda: ["g", loss] in [[row[0], row[1][0]] for row in page.evaluate(table)])
+        until(lambda: sorted(page.locator(".trials .count").all_inner_texts()) == counts)
+        cells = page.evaluate(table)
+        page.get_by_role("button", name="Download").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="CSV", exact=True).click()
+        page.close()
+        return cells, Path(download.value.path()).read_text()
+
+    for settings, loss in {
+        "": "7.5000", "&hparams.agg=min": "7.0000", "&hparams.agg=max": "8.0000",
+        "&hparams.agg=median": "7.0000", "&hparams.values=best": "3.6250",
+        "&hparams.agg=max&hparams.values=best&hparams.goal=max": "8",
+    }.items():  # fmt: skip
+        expected = found(rest.url, settings, loss, ["×2"])
+        counts = ["×1 (+1 archived)", "×2 (+2 archived)"]
+        assert found(server.url, settings, loss, counts) == expected

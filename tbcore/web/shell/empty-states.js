@@ -135,7 +135,7 @@ export function NoneShown({ state }) {
 /** How many archived runs the query finds, with a button that shows them. @param {{ state: State }} props */
 function ArchivedMatches({ state }) {
   const { text, matches } = state.runFilter.value;
-  const count = [...(state.notes.value?.hidden.value ?? [])].filter(matches).length;
+  const count = [...state.archived.value].filter(matches).length;
   const show = () => {
     state.setRunFilter(`is:archived ${text.includes("|") ? `(${text})` : text}`);
   };

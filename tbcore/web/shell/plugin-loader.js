@@ -196,6 +196,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     },
     runs: readable(state.shownRuns),
     wantedRuns: readable(state.wantedRuns),
+    archived: readable(state.archived),
     groups: readable(state.groups),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
     checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),

@@ -49,8 +49,10 @@ function Page({ host, source, answers }) {
   if (!sweep || sweep.groups.length === 0) return html`<${NoSessions} />${sweep && html`<${Problems} problems=${sweep.problems} />`}`;
   const show = (/** @type {import("./types.js").Sweep} */ shown) => html`<${Dashboard} host=${host} source=${source} sweep=${shown} answers=${answers} />`;
   const grouping = host.groups.value;
-  if (!grouping) return show(sweep);
-  return html`<${Lazy} load=${() => import("./grouped-rows.js")} of="ByGroup" sweep=${sweep} runs=${host.wantedRuns.value} grouping=${grouping} show=${show} />`;
+  const [runs, archived] = [host.wantedRuns.value, host.archived.value];
+  if (grouping) return html`<${Lazy} load=${() => import("./grouped-rows.js")} of="ByGroup" sweep=${sweep} runs=${runs} grouping=${grouping} show=${show} />`;
+  if (archived.size === 0 || sweep.groups.length === sweep.sessions.length) return show(sweep);
+  return html`<${Lazy} load=${() => import("./archived-rows.js")} of="WithoutArchived" sweep=${sweep} runs=${runs} archived=${archived} show=${show} />`;
 }
 
 /**

@@ -9,8 +9,7 @@ import { readSweep } from "./sweep.js";
 /**
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Sweep} Sweep
- * @typedef {{ aggregation: string, group?: string, tag?: string, by?: string, extremes?: string }} TableQuery
- *   parameters of the route `table`
+ * @typedef {import("./types.js").TableQuery} TableQuery
  */
 
 /** Shortest time between two requests with the same query, since running jobs log all the time. */
@@ -87,6 +86,6 @@ export class SweepSource {
     if (table.header.unchanged) return;
     this.#loadedQuery = query;
     this.#generation = table.header.generation;
-    this.sweep.value = readSweep(table);
+    this.sweep.value = readSweep(table, /** @type {any} */ (Object.fromEntries(new URLSearchParams(query))));
   }
 }

@@ -24,9 +24,10 @@ const HASH_LENGTH = 8;
 /**
  * Reads a response.
  * @param {{ header: any, tables: Record<string, Float64Array>[] }} response  from `readColumns`
+ * @param {import("./types.js").TableQuery} [query]  that was asked for
  * @returns {Sweep}
  */
-export function readSweep({ header, tables: [byGroup, bySession] }) {
+export function readSweep({ header, tables: [byGroup, bySession] }, query = { aggregation: "avg" }) {
   const sessions = readSessions(header.sessions);
   /** @type {Session[][]} */
   const members = header.groups.names.map(() => []);
@@ -88,6 +89,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
     description: header.experiment.description.trim(),
     problems: header.problems,
+    query,
     grouped: null,
   };
 }

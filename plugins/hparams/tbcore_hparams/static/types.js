@@ -61,7 +61,7 @@ export {};
  * @property {string} name
  * @property {string} label  the name to show: the label of the session if there is only one
  * @property {readonly Session[]} sessions
- * @property {number} [archived]  number of sessions of a group in the list of runs that were put away
+ * @property {number} [archived]  number of its sessions that were put away, and are not in `sessions`
  *
  * @typedef {object} SessionMetric  values of a metric, as columns with a row for each session
  * @property {Float64Array} value
@@ -70,6 +70,9 @@ export {};
  *
  * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics" | "average"> & { sessionValues: SessionMetric }} MetricValues
  *   values of a metric, by group and by session, and their steps
+ *
+ * @typedef {{ aggregation: Aggregation, group?: string, tag?: string, by?: "lowest" | "highest", extremes?: string }} TableQuery
+ *   parameters of the route `table`
  *
  * @typedef {object} Sweep
  * @property {readonly Column[]} columns  in default order: information, hyperparameters that
@@ -83,6 +86,7 @@ export {};
  *   metric; null if they were not requested
  * @property {string} description  of the experiment
  * @property {{ count: number, first: readonly string[] }} problems  messages that cannot be decoded: how many, and the first ones in words
+ * @property {TableQuery} query  which values the rows of several sessions have
  * @property {Grouped | null} grouped  null unless it is by the groups in the list of runs
  *
  * @typedef {object} Grouped

@@ -15,6 +15,7 @@
  * @property {(path: string, params?: Params) => string} url
  * @property {Readable<readonly Run[]>} runs
  * @property {Readable<readonly Run[]>} wantedRuns
+ * @property {Readable<ReadonlySet<string>>} archived
  * @property {Readable<Grouping | null>} groups
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun
  * @property {(names: string | readonly string[]) => void} checkOnly
@@ -105,7 +106,7 @@ function hostOf(name, values) {
     response.catch((error) => error instanceof TypeError && networkErrors.add(error));
     return response;
   };
-  const { runs, wantedRuns, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations } = values;
+  const { runs, wantedRuns, archived, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations } = values;
   return {
     name,
     url,
@@ -117,7 +118,7 @@ function hostOf(name, values) {
       const line = isPlain ? (await response.text()).split("\n")[0].slice(0, 500) : "";
       throw Object.assign(new Error(line || `status ${response.status}`), { name: "ServerError", status: response.status });
     },
-    ...{ runs, wantedRuns, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations },
+    ...{ runs, wantedRuns, archived, groups, hoveredRun, step, settings, preferences, memory, theme, notice, generations },
     checkOnly: (names) => send("checkOnly", names),
     onReload(callback) {
       let isFirst = true;

@@ -16,7 +16,7 @@ const PAGE = new URL(new URL(import.meta.url).searchParams.get("page") ?? "", ne
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads";
 
 /** The values of the host that the page gets. */
-const VALUES = /** @type {const} */ (["runs", "wantedRuns", "groups", "hoveredRun", "step", "settings", "preferences", "memory", "theme", "notice", "generations"]);
+const VALUES = /** @type {const} */ (["runs", "wantedRuns", "archived", "groups", "hoveredRun", "step", "settings", "preferences", "memory", "theme", "notice", "generations"]);
 /** Those of them that the page may set. */
 const SETTABLE = /** @type {const} */ (["hoveredRun", "step", "settings", "preferences", "memory"]);
 /** The variables that follow the theme, without `--tb-`. */

@@ -100,8 +100,8 @@ export class Rules {
 
   /** The runs of each group that are put away. */
   #archived = computed(() => {
-    const hidden = this.#state.notes.value?.hidden.value;
-    return this.#members(hidden?.size ? this.#state.allRuns.value.filter((run) => hidden.has(run)) : []);
+    const { archived, allRuns } = this.#state;
+    return this.#members(archived.value.size ? allRuns.value.filter((run) => archived.value.has(run)) : []);
   });
 
   /** How many runs a group has, and in words, how many more are put away. @param {string} name @returns {[number, string]} */

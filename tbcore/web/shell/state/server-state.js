@@ -5,7 +5,7 @@ import { keepUpToDate } from "../../lib/requests.js";
 import { ServerError, address, getJSON, watchUpdates } from "./server.js";
 import { isLive } from "./tree.js";
 
-/** @import { Signal } from "@preact/signals-core" */
+/** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Frontends, Generations, Notes, RunDetails } from "../../host.js" */
 /** @import { Connection, Status } from "./server.js" */
 
@@ -46,11 +46,10 @@ export class ServerState {
   notes = signal(null);
   /** Names and colours that users gave to runs. */
   noted = computed(() => this.notes.value?.runs.value ?? new Map());
+  /** The runs that are put away. @type {ReadonlySignal<ReadonlySet<string>>} */
+  archived = computed(() => this.notes.value?.hidden.value ?? new Set());
   /** The runs that are not put away. */
-  runs = computed(() => {
-    const hidden = this.notes.value?.hidden.value;
-    return hidden?.size ? this.allRuns.value.filter((run) => !hidden.has(run)) : this.allRuns.value;
-  });
+  runs = computed(() => (this.archived.value.size ? this.allRuns.value.filter((run) => !this.archived.value.has(run)) : this.allRuns.value));
   /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
   runDetails = signal(new Map());
   /** The server's clock, in seconds since the epoch; updated while the page is visible. */
