@@ -49,6 +49,14 @@ test("tags are completed up to the next slash if they are many", () => {
   assert.deepEqual(completed("layer3/w3|", "tags", { hparams: [], tags }), ["layer3/w3", "layer3/w31", "layer3/w35", "layer3/w39"].slice(1).concat());
 });
 
+test("no more names are read than are offered", () => {
+  const tags = Array.from({ length: 9 }, (_, i) => `layer${i}/w`);
+  Object.defineProperty(tags, 9, { get: () => assert.fail("read") });
+  assert.deepEqual(completed("LAY|", "tags", { hparams: [], tags }), tags.slice(0, 8).map((tag) => tag.slice(0, 7)));
+  const inside = Array.from({ length: 50_000 }, (_, i) => `layer/layer${i}`);
+  assert.deepEqual(completed("layer|", "tags", { hparams: [], tags: ["a/layer", "b/layer", ...inside] }), ["layer/", "a/layer", "b/layer"]);
+});
+
 test("words of notes complete queries for runs, from their first letters on", () => {
   const names = { hparams: [], tags: ["is/tag"], words: /** @type {[string, string][]} */ ([["#Paper", "label"]]) };
   const texts = (/** @type {string} */ text, /** @type {"runs" | "tags"} */ subject = "runs") => completionsOf(text, text.length, names, subject).map((one) => one.text);

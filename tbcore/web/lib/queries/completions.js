@@ -70,15 +70,21 @@ function isMixed(word) {
 
 /**
  * The names that begin with a word, or of which a part after a `/` does. If these are many, they end
- * at the next `/`.
+ * at the next `/`. One more than are offered, since one may be what is typed.
  * @param {readonly string[]} names
  * @param {string} word
  */
 function matching(names, word) {
   const lower = word.toLowerCase();
-  const begin = names.filter((name) => name.slice(0, word.length).toLowerCase() === lower);
-  const folders = new Set(begin.map((name) => name.slice(0, name.indexOf("/", word.length) + 1) || name));
+  const [begin, inside] = [/** @type {string[]} */ ([]), /** @type {string[]} */ ([])];
+  /** @type {Set<string>} */
+  const folders = new Set();
+  for (const name of names) {
+    if (name.slice(0, word.length).toLowerCase() === lower) {
+      begin.push(name);
+      if (folders.add(name.slice(0, name.indexOf("/", word.length) + 1) || name).size > MAX_COMPLETIONS) break;
+    } else if (inside.length <= MAX_COMPLETIONS && name.toLowerCase().includes(`/${lower}`)) inside.push(name);
+  }
   const found = begin.length > MAX_COMPLETIONS ? [...folders] : begin;
-  if (word === "" || found.length >= MAX_COMPLETIONS) return found;
-  return [...found, ...names.filter((name) => name.toLowerCase().includes(`/${lower}`) && !begin.includes(name))];
+  return found.length < MAX_COMPLETIONS ? [...found, ...inside] : found;
 }
