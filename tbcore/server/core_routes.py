@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 
 import tbcore
@@ -118,18 +119,18 @@ class CoreRoutes:
         return [kind._asdict() for kind in find_unclaimed(self._multiplexer, claims, names)]
 
     def _run_details(self, request: Request) -> dict[str, Any]:
-        is_gone = request.scope[GONE_KEY].is_set()
-        details = [] if is_gone else list(self._board.state.details.values())
+        details = [] if request.scope[GONE_KEY].is_set() else [*self._board.state.details.values()]
         return {
-            "now": _rounded_time(time.time()),
+            "now": round(time.time(), 3),
             "runs": [run.name for run in details],
-            "first_event_times": [_rounded_time(run.first_event_time) for run in details],
-            "last_event_times": [_rounded_time(run.last_event_time) for run in details],
-            "modified_times": [_rounded_time(run.modified) for run in details],
+            "first_event_times": _rounded([run.first_event_time for run in details]),
+            "last_event_times": _rounded([run.last_event_time for run in details]),
+            "modified_times": _rounded([run.modified for run in details]),
             "nonfinite": self._nonfinite.summaries(details),
         }
 
 
-def _rounded_time(wall_time: float | None) -> float | None:
-    """A time in seconds, rounded to milliseconds to make the JSON shorter."""
-    return None if wall_time is None else round(wall_time, 3)
+def _rounded(times: Sequence[float | None]) -> list[float | None]:
+    """Times in seconds, rounded to milliseconds to make the JSON shorter."""
+    rounded = np.array(times, np.float64).round(3).tolist()
+    return [time and near for time, near in zip(times, rounded, strict=True)]
