@@ -688,6 +688,25 @@ def test_a_log_directory_that_is_gone_keeps_its_charts(
     wait_for_text(page, "No event files yet")
 
 
+def test_reload_also_looks_for_new_data_if_a_status_is_on_its_way(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """The status that was requested before the click does not count for it."""
+    write_run(tmp_path, "a", scalars={"loss": VALUES})
+    page = profile.open(serve(tmp_path).url)
+    wait_for_curve(page, "loss", "a")
+    held: list[Any] = []
+    page.route("**/data/status?*", lambda route: held.append(route), times=1)
+    write_run(tmp_path, "b", scalars={"loss": VALUES})
+    for _ in range(int(WAIT_SECONDS / 0.05)):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    page.get_by_role("button", name="Reload", exact=True).click()
+    with page.expect_response("**/data/status?*scan=true"):
+        held[0].continue_()
+
+
 def test_runs_that_go_between_two_requests_stay(serve: Any, profile: Any, tmp_path: Path) -> None:
     """The status still had them, the list of runs that was requested next does not."""
     write_run(tmp_path / "logs", "a", scalars={"loss": VALUES})

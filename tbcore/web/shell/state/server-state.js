@@ -72,13 +72,13 @@ export class ServerState {
 export function keepInSync(state, loadNotes) {
   /** Number of calls of `reload`. It is part of all generations, so that each call changes them. */
   let numManualReloads = 0;
-  /** Whether the next request makes the server look for new data at once. */
-  let scan = "false";
+  /** The same number when the server was last asked to look for new data at once. */
+  let numScans = 0;
 
   const requestDetails = syncRunDetails(state);
   const refresh = keepUpToDate(fetchChanges, {
     interval() {
-      if (scan === "true") return 0;
+      if (numScans < numManualReloads) return 0;
       const isVisible = document.visibilityState === "visible";
       return isVisible ? Math.max(REFRESH_INTERVAL_MS, state.allRuns.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
     },
@@ -103,7 +103,6 @@ export function keepInSync(state, loadNotes) {
   return {
     reload() {
       numManualReloads++;
-      scan = "true";
       refresh();
       if (state.connection.value !== "live") retry();
     },
@@ -112,8 +111,9 @@ export function keepInSync(state, loadNotes) {
 
   /** Fetches the status, and the lists of runs and plugins if their generation changed. */
   async function fetchChanges() {
-    const status = await getJSON(address("data/status", { runs: "true", scan }));
-    scan = "false";
+    const asked = numManualReloads;
+    const status = await getJSON(address("data/status", { runs: "true", scan: asked > numScans }));
+    numScans = asked;
     const next = generationsOf(status);
     const hasNewData = (state.status.value = status) && isNew(status);
     // No archived run may show, not even for a moment.
