@@ -762,7 +762,7 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     said = f"Archived 3 runs. {command} "
     said += "does not name their files: archive by tbcore notes set too if they shall go."
     if not is_shared:
-        said = f"Archived 3 runs. {command} names their files."
+        said = f"Archived 3 runs. {command} prints how to delete their files."
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
@@ -770,13 +770,13 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     foot = page.locator(".tb-notes-archived")
     foot.get_by_text(command, exact=True).wait_for()
     text = (
-        f"To delete files: {command} is for {'none of these' if is_shared else 'these'}. It names"
+        f"{command} prints how to delete the files of {'none of these' if is_shared else 'these'}"
     )
     foot.get_by_text(text).wait_for()
     # What the owner archives by a command counts in the page of others, too.
     notes_of(logdir).change(["sweep/lr1"], {"archived": True})
     if is_shared:
-        foot.get_by_text(f"{command} is for 1 of these.").wait_for()
+        foot.get_by_text(f"{command} prints how to delete the files of 1 of these").wait_for()
     menu(page, "sweep/lr1", "Bring back")
     until(lambda: notice.inner_text() == "Brought back 1 run.")
     # Nothing in the page deletes files, or has a line that does.
