@@ -7,7 +7,7 @@ import { batch, computed, effect, signal } from "@preact/signals-core";
 import { byName, formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { parseLists } from "../../lib/text-names.js";
-import { colorsOf } from "../../lib/ui/colors.js";
+import { colorsOf, linesInSight } from "../../lib/ui/colors.js";
 import { AUTO, AUTO_LIMIT, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
 
@@ -108,23 +108,25 @@ export class State extends ServerState {
   /** What the colours mean, if they show an attribute. */
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
-  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(colorsOf(this.allRuns.value, this.theme.value), this.noted.value));
+  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(this.colorsOf(this.allRuns.value), this.noted.value));
+  /** Whether a run matches the run filter and is checked; of the newest, not unchecked. */
+  #wants = (/** @type {string} */ name) => {
+    const { base, except } = this.selection.value;
+    return (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name);
+  };
+  /** All runs that the page has had. @type {Set<string>} */
+  #seen = new Set();
   /**
    * The runs that match the run filter and that are checked, in natural order. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
-  wantedRuns = computed(() => {
-    const { base, except } = this.selection.value;
-    return this.sortedRuns.value
-      .filter((name) => (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name))
-      .map((name) => ({
-        name,
-        label: this.noted.value.get(name)?.label ?? name,
-        color: this.colors.value.get(name) ?? DEFAULT_COLOR,
-        group: this.groupOf.value?.get(name) ?? null,
-      }));
-  });
+  wantedRuns = computed(() => this.sortedRuns.value.filter(this.#wants).map((name) => ({
+    name,
+    label: this.noted.value.get(name)?.label ?? name,
+    color: this.colors.value.get(name) ?? DEFAULT_COLOR,
+    group: this.groupOf.value?.get(name) ?? null,
+  })));
   /** The wanted runs that are checked: if the newest are by default, not all of them. @type {ReadonlySignal<readonly Run[]>} */
   shownRuns = computed(() => this.wantedRuns.value.filter(({ name }) => this.checked.value.has(name)));
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
@@ -206,6 +208,16 @@ export class State extends ServerState {
     // The system's own theme is not stored, so that the page follows the system again.
     store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
+
+  /**
+   * The colours of runs or groups. Those in sight differ, and keep their colours when others are put
+   * away or deleted, as long as there are enough colours.
+   * @param {readonly string[]} names @param {ReadonlyMap<string, string> | null} [groupOf]
+   */
+  colorsOf(names, groupOf) {
+    this.allRuns.value.forEach((run) => this.#seen.add(run));
+    return colorsOf(names, this.theme.value, linesInSight(this.runs.value, [...this.#seen], this.#wants, groupOf));
+  }
 
   /**
    * Colours by name, with those that were noted for runs, and the reader's choice before all others.

@@ -10,7 +10,6 @@ import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
-import { colorsOf } from "../../lib/ui/colors.js";
 import { groupRows, membersOf, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
 import { AUTO_LIMIT } from "./selection.js";
@@ -129,10 +128,10 @@ export class Rules {
    * the colour of a group of several, and not of the values that a legend explains.
    */
   runColors = computed(() => {
-    const { allRuns, noted, theme } = this.#state;
+    const { allRuns, noted } = this.#state;
     const { groupOf } = this.grouping.value;
     const names = groupOf ? [...new Set(groupOf.values())] : allRuns.value;
-    const { colors = colorsOf(names, theme.value), legend = null } = this.colors.value ?? {};
+    const { colors = this.#state.colorsOf(names, groupOf), legend = null } = this.colors.value ?? {};
     const byName = Array.from(legend ? [] : noted.value, ([run, about]) => /** @type {[string, Noted]} */ ([groupOf?.get(run) ?? run, about]));
     const chosen = this.#state.withChosen(colors, byName.filter(([name]) => (this.groupSizes.value.get(name) ?? 1) < 2));
     return groupOf ? new Map([...groupOf].flatMap(([run, group]) => (chosen.has(group) ? [[run, String(chosen.get(group))]] : []))) : chosen;
