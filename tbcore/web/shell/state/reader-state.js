@@ -10,6 +10,7 @@ import { parseLists } from "../../lib/text-names.js";
 import { colorsOf, linesInSight } from "../../lib/ui/colors.js";
 import { AUTO, AUTO_LIMIT, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
+import { orderRuns } from "./tree.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
@@ -109,6 +110,15 @@ export class State extends ServerState {
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(this.colorsOf(this.allRuns.value), this.noted.value));
+  /** Sorts runs by a column, if the list is. @type {Signal<((runs: readonly string[]) => readonly string[]) | null>} */
+  sortByColumn = signal(null);
+  #lastListed = /** @type {readonly string[]} */ ([]);
+  /** The runs that match the run filter, in the order of the list. @type {ReadonlySignal<readonly string[]>} */
+  listed = computed(() => {
+    const runs = orderRuns(this.sortedRuns.value, this.list.value.sort, this.runDetails).filter(this.runFilter.value.matches);
+    const sorted = this.sortByColumn.value?.(runs) ?? runs;
+    return (this.#lastListed = String(sorted) === String(this.#lastListed) ? this.#lastListed : sorted);
+  });
   /** Whether a run matches the run filter and is checked; of the newest, not unchecked. */
   #wants = (/** @type {string} */ name) => {
     const { base, except } = this.selection.value;
@@ -117,11 +127,11 @@ export class State extends ServerState {
   /** All runs that the page has had. @type {Set<string>} */
   #seen = new Set();
   /**
-   * The runs that match the run filter and that are checked, in natural order. If the newest are
+   * The runs that match the run filter and that are checked, in the order of the list. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
-  wantedRuns = computed(() => this.sortedRuns.value.filter(this.#wants).map((name) => ({
+  wantedRuns = computed(() => this.listed.value.filter(this.#wants).map((name) => ({
     name,
     label: this.noted.value.get(name)?.label ?? name,
     color: this.colors.value.get(name) ?? DEFAULT_COLOR,

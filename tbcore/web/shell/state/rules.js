@@ -81,18 +81,22 @@ export class Rules {
     if (!this.grouping.value.groupOf) return null;
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
-    groups.sort((a, b) => compareNames(a.name, b.name));
+    if (this.#isByName.value) groups.sort((a, b) => compareNames(a.name, b.name));
     const [average, spread = average === "mean" ? "deviation" : "quartiles"] = this.figure.value.split("-");
     return /** @type {Grouping} */ ({ rule: this.#state.groupRule.value, average, averageName: AVERAGES[this.average.value], spread, groups, archived: this.#archived.value });
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
   rowsOf = (/** @type {readonly string[]} */ runs, /** @type {ReadonlyMap<string, string>} */ groupOf, /** @type {(key: string) => boolean} */ isOpen) => {
+    return groupRows(runs, groupOf, isOpen, this.#archived.value, this.#isByName.value);
+  };
+
+  /** Whether the list is in the order of names. */
+  #isByName = computed(() => {
     const { list, columnsText } = this.#state;
     const { sort, column } = list.value;
-    const isByName = sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
-    return groupRows(runs, groupOf, isOpen, this.#archived.value, isByName);
-  };
+    return sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
+  });
 
   /** Number of runs of each group, without those that are put away. */
   groupSizes = computed(() => new Map(Array.from(this.#members(this.#state.runs.value), ([name, runs]) => [name, runs.length])));
