@@ -42,19 +42,15 @@ export function colorsOf(names, theme, inSight = names) {
 }
 
 /**
- * The lines that have different colours, in natural order: as long as there are enough colours, those
- * of all runs, so that no change of the others shows; or of all that would be shown if they were
- * neither gone nor put away; or of those that are; or none.
- * @param {readonly string[]} now  the runs that are there
- * @param {readonly string[]} all  these, and those that were there before
- * @param {(run: string) => boolean} isShown  whether a run is drawn if it is there
+ * The lines that have different colours, in natural order: the first that are not too many of the
+ * lines of all runs, so that no change of the others shows; of those that would be shown if they were
+ * neither gone nor put away; and of those that are.
+ * @param {readonly (readonly string[])[]} lists  of runs: these three
  * @param {ReadonlyMap<string, string> | null} [groupOf]  whose groups are the lines
  */
-export function linesInSight(now, all, isShown, groupOf) {
-  const linesOf = (/** @type {readonly string[]} */ runs) => new Set(groupOf ? runs.flatMap((run) => groupOf.get(run) ?? []) : runs);
-  const lines = linesOf(now.filter(isShown));
-  const more = lines.size > NUM_COLORS ? [] : [all, all.filter(isShown)].map(linesOf);
-  return byName([...more, lines].find(({ size }) => size <= NUM_COLORS) ?? []);
+export function linesInSight(lists, groupOf) {
+  const lines = lists.map((runs) => new Set(groupOf ? runs.flatMap((run) => groupOf.get(run) ?? []) : runs));
+  return byName(lines.find(({ size }) => size <= NUM_COLORS) ?? []);
 }
 
 /**
@@ -106,8 +102,7 @@ export function oklchToHex(l, c, h) {
 /** A channel in sRGB, as two hexadecimal digits. @param {number} part  linear light, about 0 to 1 */
 function hexByte(part) {
   const encoded = part <= 0.003131 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
-  const byte = Math.round(Math.min(1, Math.max(0, encoded)) * 255);
-  return byte.toString(16).padStart(2, "0");
+  return Math.round(256 + 255 * Math.min(1, Math.max(0, encoded))).toString(16).slice(1);
 }
 
 /**

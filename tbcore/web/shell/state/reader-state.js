@@ -110,20 +110,17 @@ export class State extends ServerState {
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(this.colorsOf(this.allRuns.value), this.noted.value));
-  /** Sorts runs by a column, if the list is. @type {Signal<((runs: readonly string[]) => readonly string[]) | null>} */
-  sortByColumn = signal(null);
+  /** Sorts runs by a column, if the list is. */
+  sortByColumn = signal((/** @type {readonly string[]} */ runs) => runs);
   #lastListed = /** @type {readonly string[]} */ ([]);
   /** The runs that match the run filter, in the order of the list. @type {ReadonlySignal<readonly string[]>} */
   listed = computed(() => {
     const runs = orderRuns(this.sortedRuns.value, this.list.value.sort, this.runDetails).filter(this.runFilter.value.matches);
-    const sorted = this.sortByColumn.value?.(runs) ?? runs;
+    const sorted = this.sortByColumn.value(runs);
     return (this.#lastListed = String(sorted) === String(this.#lastListed) ? this.#lastListed : sorted);
   });
-  /** Whether a run matches the run filter and is checked; of the newest, not unchecked. */
-  #wants = (/** @type {string} */ name) => {
-    const { base, except } = this.selection.value;
-    return (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name);
-  };
+  /** Whether a run is checked, or would be if it were among the newest. @param {string} name */
+  #wants = (name) => this.selection.value.except.get(name) ?? this.selection.value.base !== "none";
   /** All runs that the page has had. @type {Set<string>} */
   #seen = new Set();
   /**
@@ -226,7 +223,9 @@ export class State extends ServerState {
    */
   colorsOf(names, groupOf) {
     this.allRuns.value.forEach((run) => this.#seen.add(run));
-    return colorsOf(names, this.theme.value, linesInSight(this.runs.value, [...this.#seen], this.#wants, groupOf));
+    const all = [...this.#seen];
+    const isShown = (/** @type {string} */ name) => this.#wants(name) && this.runFilter.value.matches(name);
+    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(isShown), this.runs.value.filter(isShown)], groupOf));
   }
 
   /**
