@@ -35,7 +35,7 @@
  *   and downloads
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the shadow root:
  *   CSS text, or a URL relative to the module
- * @property {Readable<readonly Run[]>} runs  the runs to show, in natural order
+ * @property {Readable<readonly Run[]>} runs  the runs to show, in the order of the run list
  * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100 runs
  *   or groups that match the run filter; without those that the user unchecked. For a tab that can
  *   show any number of runs
@@ -121,7 +121,7 @@
  * @property {"mean" | "median" | "iqm"} average  which average of their runs' values groups show
  * @property {string} averageName  in words: "mean", "median" or "interquartile mean"
  * @property {"deviation" | "error" | "bootstrap" | "quartiles" | "range"} spread  what bands around it cover
- * @property {RunGroup[]} groups  in natural order
+ * @property {RunGroup[]} groups  in the order of the run list
  * @property {ReadonlyMap<string, readonly string[]>} archived  the names of the runs that were put away,
  *   by group: they are in no average. None while archived runs are shown
  *

@@ -283,6 +283,29 @@ def test_what_is_left_out_is_said(serve: Any, profile: Any, tmp_path: Path) -> N
     assert page.evaluate("() => compared.columns().slice(0, 2)") == ["run24", "run0"]
 
 
+@pytest.mark.parametrize("rule", ["", "&group=re:(run\\d%2B)"])
+def test_the_first_in_the_order_of_the_list_are_compared(
+    serve: Any, profile: Any, tmp_path: Path, rule: str
+) -> None:
+    """Also when it is the order of a column; the table below a chart has the same order."""
+    for i in range(25):
+        write_run(tmp_path / "many", f"run{i}", scalars={"loss": [float(i * 7 % 25)]})
+    by_loss = sorted(range(25), key=lambda i: -(i * 7 % 25))
+    page = profile.open(
+        serve(tmp_path / "many").url, f"#compare&columns=loss:last&sort=-loss:last{rule}"
+    )
+    expected = [f"run{i}" for i in by_loss[:20]]
+    page.wait_for_function(
+        "(names) => JSON.stringify(compared.columns()) === JSON.stringify(names)", arg=expected
+    )
+    page.evaluate("() => { location.hash = location.hash.replace('#compare', '#scalars'); }")
+    page.get_by_role("button", name="Table of loss").click()
+    rows = page.locator(".tb-legend tbody tr")
+    rows.nth(19).wait_for()
+    names = [text.split()[0].removesuffix("only") for text in rows.all_inner_texts()]
+    assert names[:20] == expected
+
+
 def test_new_points_and_damaged_data_are_shown(serve: Any, profile: Any, tmp_path: Path) -> None:
     """A point that is logged while the tab is open, and a run whose data cannot be decoded."""
     logdir = tmp_path / "live"

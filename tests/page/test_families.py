@@ -151,7 +151,7 @@ def test_runs_are_grouped_by_hyperparameters(open_page: Any) -> None:
     suggestion.focus()
     page.keyboard.press("Enter")
     form.get_by_text("3 groups of 21 runs, 1 with a single run").wait_for()
-    wait_for_rows(page, "optimizer=sgd", "notes", "optimizer=adam")
+    wait_for_rows(page, "notes", "optimizer=adam", "optimizer=sgd")
     page.wait_for_function("() => location.hash.includes('group=by:optimizer')")
 
     page.get_by_role("button", name="Grouped: optimizer", exact=True).wait_for()
@@ -166,7 +166,7 @@ def test_runs_are_grouped_by_hyperparameters(open_page: Any) -> None:
 def test_a_link_groups_and_colours_by_attributes(open_page: Any) -> None:
     """Groups have the colour of the value that their runs have in common."""
     page = open_page("#scalars&group=by:lr&color=by:lr")
-    wait_for_rows(page, "lr=0.01", "lr=0.001", "notes")
+    wait_for_rows(page, "lr=0.001", "lr=0.01", "notes")
     legend = page.get_by_role("group", name="Colours by lr")
     legend.wait_for()
     assert legend.inner_text().split() == ["lr", "0.001", "0.01", "none"]

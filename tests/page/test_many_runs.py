@@ -91,7 +91,7 @@ def test_ten_thousand_runs_are_coloured_and_grouped(open_page: Any) -> None:
         ("color=by:width", "() => document.querySelector('.tb-legend-scale')"),
         (
             "group=by:lr&color=by:lr",
-            """() => document.querySelector('[role=row]')?.title === 'lr=1' &&
+            """() => document.querySelector('[role=row]')?.title === 'lr=0.0001' &&
               document.querySelectorAll('.tb-legend span').length === 5""",
         ),
     ]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -515,3 +516,24 @@ def test_names_are_cut_where_they_are_the_same(serve: Any, profile: Any, tmp_pat
     page.wait_for_function(
         "([handle, width]) => handle.ariaValueNow === width", arg=[handle.element_handle(), fitted]
     )
+
+
+def test_lines_keep_their_colours_when_runs_are_deleted(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Those in sight differ, though the names of some give the same colour; filters change none."""
+    for i in range(20):
+        write_run(tmp_path, f"m{i % 4}/s{i}", scalars={"loss": [1.0, 2.0]})
+    page = profile.open(serve(tmp_path).url, "#scalars")
+    page.wait_for_function("() => new Set(Object.values(tb.colors())).size === 20")
+    before = page.evaluate("() => tb.colors()").items()
+    page.get_by_label("Filter runs").fill("m1")
+    page.wait_for_function("() => Object.keys(tb.colors()).length === 5")
+    assert page.evaluate("() => tb.colors()").items() <= before
+    page.get_by_label("Filter runs").fill("")
+    page.wait_for_function("() => Object.keys(tb.colors()).length === 20")
+    profile.expects_errors = True  # a request for a run may be on its way
+    for run in ("m0/s0", "m1/s1", "m2/s2"):
+        shutil.rmtree(tmp_path / run)
+    page.wait_for_function("() => Object.keys(tb.colors()).length === 17")
+    assert page.evaluate("() => tb.colors()").items() <= before

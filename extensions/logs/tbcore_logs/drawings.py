@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from html import escape
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tbcore.engine import one_line
 from tbcore.values import drawn_rows
+from tbcore_logs.order import name_key
 
 Floats = NDArray[np.float64]
 
@@ -23,18 +25,35 @@ MAX_SHOWN = 50
 
 
 SCHEMES = {
-    "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
-                          "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
-    "dark": ("#9198a1", ("#5386f9", "#f47615", "#2cae83", "#bc4d50",
-                         "#9a58b9", "#33c7ff", "#ff87c7", "#eec25a")),
-}  # fmt: skip
-"""Maps each colour scheme to the colours of the text and the lines in a drawing, as in the page."""
+    "light": (
+        "#57606a",
+        "3852d1c651001689668e0d15770a8b229adcd85ea7b68d1b8d51a26642720c5942e83272",
+    ),
+    "dark": ("#9198a1", "6082fcfd6b0738f1b6b4433e9c3cb172c4fcde76b2efbb289570a2bd59dd1b7b5dfd94ac"),
+}
+"""Maps each colour scheme to the colour of the text in a drawing, and those of lines."""
+_MORE = "6c5c3479ab1a1c6e80b3867720acb353760e88a987fa695c979bc4875a658e875d11ae5b"
 
 _MAX_NAMES = 8
 """Maximum number of lines whose names are shown next to a drawing. If there are more lines, they
 are translucent and have no names."""
 _NAMES_WIDTH = 150
 _NAME_LENGTH = 24
+
+
+def colors_of(names: Sequence[str], everything: Sequence[str], scheme: str) -> dict[str, str]:
+    """The colours of runs or groups that are drawn together, of all that there are, as in the page.
+    tbcore/web/lib/ui/colors.js is the same, and tests/colors.json has what both must do.
+    """
+    ordered = sorted(everything if len(everything) <= 24 else names, key=name_key)
+    slots: dict[str, int] = {}
+    for name in ordered:
+        own = reduce(lambda code, char: (31 * code + ord(char)) % 65521, name, 0)
+        others = ((own + k) % 12 + 12 * (k > 11) for k in range(24))
+        is_alone = len(ordered) > 24
+        slots[name] = next(slot for slot in others if is_alone or slot not in slots.values())
+    palette = SCHEMES[scheme][1] + _MORE
+    return {name: f"#{palette[6 * slots[name] : 6 * slots[name] + 6]}" for name in names}
 
 
 class Markup(str):

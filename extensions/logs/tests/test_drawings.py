@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import tbcore
-from tbcore_logs.drawings import chart_svg, line_svg, table_html
+from tbcore_logs.drawings import chart_svg, colors_of, line_svg, table_html
 from tbcore_logs.printing.drawing import braille_chart
 from tbcore_testing import write_run
 
+FIGURES = json.loads((Path(__file__).parents[3] / "tests" / "colors.json").read_text("utf-8"))
 NASTY = '<script>alert("x")</script>\n&'
 
 
@@ -192,3 +194,10 @@ def test_logs_runs_series_and_tables_draw_themselves(tmp_path: Path) -> None:
     parsed(logs.scalars("nan").wide()._repr_html_())
     parsed(logs.scalars([])._repr_html_())
     assert "a&b" in [cell.text for cell in parsed(logs._repr_html_()).iter("td")]
+
+
+@pytest.mark.parametrize("figure", FIGURES["figures"])
+def test_lines_have_the_colours_of_the_page(figure: Any) -> None:
+    names = list(figure["colors"])
+    all_names = [*names, *figure["others"]]
+    assert colors_of(names, all_names, figure["scheme"]) == figure["colors"]

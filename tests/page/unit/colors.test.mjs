@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { colorsOf, oklchToHex } from "../../../tbcore/web/lib/ui/colors.js";
-import { contrast, minDistance, oklab } from "./tools.mjs";
+import { colorsOf, linesInSight, oklchToHex } from "../../../tbcore/web/lib/ui/colors.js";
+import { ciede2000, contrast, generator, minDistance, oklab } from "./tools.mjs";
 
 const THEMES = /** @type {const} */ (["light", "dark"]);
+const FIGURES = JSON.parse(readFileSync(new URL("../../colors.json", import.meta.url), "utf8")).figures;
 const RUNS = Array.from({ length: 36 }, (_, i) => `experiment/${i}/train`);
 
 test("a run keeps its colour when others are added", () => {
@@ -22,17 +23,6 @@ test("the first two dozen runs have different colours, in both themes", () => {
   }
 });
 
-test("the first seven colours are far apart, also with red-green colour blindness", () => {
-  for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
-    for (const theme of THEMES) {
-      const colors = [...colorsOf(names.slice(0, 7), theme).values()];
-      for (const [vision, min] of /** @type {const} */ ([["normal", 0.17], ["protan", 0.1], ["deutan", 0.1]])) {
-        assert.ok(minDistance(colors.map((color) => oklab(color, vision))) >= min, `${theme}, ${vision}`);
-      }
-    }
-  }
-});
-
 test("a dozen colours are distinguishable with all kinds of colour vision, and have a contrast of 3 to 1 on cards", () => {
   for (const [theme, ground] of /** @type {const} */ ([["light", "#ffffff"], ["dark", "#171b22"]])) {
     const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];
@@ -43,24 +33,44 @@ test("a dozen colours are distinguishable with all kinds of colour vision, and h
   }
 });
 
-test("colours are handed out in order before they repeat", () => {
-  const many = Array.from({ length: 100 }, (_, i) => `models/${i}`);
-  const colors = [...colorsOf(many, "light").values()];
-  for (let num = 1; num <= many.length; num++) {
-    const uses = new Map();
-    for (const color of colors.slice(0, num)) uses.set(color, (uses.get(color) ?? 0) + 1);
-    assert.equal(Math.max(...uses.values()), Math.ceil(num / 24), String(num));
+test("any two of two dozen colours differ by 10 in CIEDE2000", () => {
+  for (const theme of THEMES) {
+    const colors = [...colorsOf(RUNS.slice(0, 24), theme).values()];
+    for (const [i, color] of colors.entries()) for (const other of colors.slice(0, i)) assert.ok(ciede2000(color, other) >= 10, `${color} ${other} ${theme}`);
   }
+  assert.equal(ciede2000("#0000ff", "#ff0000").toFixed(2), "52.88");
 });
 
-test("among thousands of runs, neighbours have different colours", () => {
-  const many = Array.from({ length: 3000 }, (_, i) => `sweep/${i}`);
-  const colors = [...colorsOf(many, "dark").values()];
-  assert.equal(colors.length, 3000);
-  const labs = colors.map((color) => oklab(color));
-  for (let i = 4; i < many.length; i++) {
-    for (let j = i - 4; j < i; j++) {
-      assert.ok(Math.hypot(...labs[i].map((part, k) => part - labs[j][k])) > 0.04, `${i} and ${j}`);
+test("runs that are deleted or archived recolour no line that stays, whatever is filtered and grouped, and lines in sight differ", () => {
+  for (let seed = 1; seed <= 500; seed++) {
+    const random = generator(seed);
+    const pick = (/** @type {readonly string[]} */ names) => names[Math.floor(random() * names.length)];
+    const all = Array.from({ length: 1 + Math.floor(random() * 60) }, (_, i) => `m${i % 5}/s${Math.floor(random() * 1e6)}`);
+    const groupOf = new Map(all.map((run) => [run, run.split("/")[0]]));
+    let [there, archived] = [new Set(all), new Set([""])];
+    let [filter, isGrouped] = ["", false];
+    const show = () => {
+      const isShown = (/** @type {string} */ run) => run.includes(filter);
+      const groups = isGrouped ? groupOf : null;
+      const runs = [...there].filter((run) => !archived.has(run));
+      const lines = new Set(groups ? runs.filter(isShown).map((run) => run.split("/")[0]) : runs.filter(isShown));
+      const colors = colorsOf(groups ? [...new Set(groups.values())] : all, "light", linesInSight([all, all.filter(isShown), runs.filter(isShown)], groups));
+      const isRoom = new Set(all.filter(isShown).map((run) => (groups ? run.split("/")[0] : run))).size <= 24;
+      return { colors, lines, isStable: isRoom || lines.size > 24 };
+    };
+    let before = show();
+    for (let step = 0; step < 12; step++) {
+      const change = Math.floor(random() * 5);
+      if (change === 0) there.delete(pick([...there]) ?? "");
+      if (change === 1) archived.add(pick(all));
+      if (change === 2) archived.delete(pick([...archived]));
+      if (change === 3) filter = filter ? "" : pick(["m1", "m2", "s1", "5", "nothing"]);
+      if (change === 4) isGrouped = !isGrouped;
+      const after = show();
+      const shown = [...after.lines].map((line) => String(after.colors.get(line)));
+      if (shown.length <= 24) assert.equal(new Set(shown).size, shown.length, `seed ${seed}`);
+      if (change < 3 && before.isStable && after.isStable) for (const line of after.lines) assert.equal(after.colors.get(line), before.colors.get(line), `seed ${seed}: ${line}`);
+      before = after;
     }
   }
 });
@@ -98,4 +108,12 @@ test("OKLCH converts to the corners of sRGB", () => {
   assert.equal(oklchToHex(1, 0, 0), "#ffffff");
   assert.equal(oklchToHex(0.627955, 0.257683, 29.2339), "#ff0000"); // CSS Color 4, red
   assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
+});
+
+test("figures of tbcore_logs have the same colours", () => {
+  for (const { scheme, colors, others } of FIGURES) {
+    const all = [...Object.keys(colors), ...others];
+    const found = colorsOf(Object.keys(colors), scheme, linesInSight([all, Object.keys(colors)]));
+    assert.deepEqual(Object.fromEntries(found), colors);
+  }
 });

@@ -54,6 +54,8 @@ test("a figure says what lines and bands of groups are", () => {
   const none = "no interval for fewer than 3 runs";
   assert.equal(figure(band("a", 1, { label: "± standard error" }), band("b", 2, { label: none, numRuns: 2 })), `mean of 5 runs, band: ± standard error; mean of 2 runs, ${none}`);
   const ending = band("a", 1, { label: "quartiles", count: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 5 : 4))) });
+  const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles" }));
+  assert.equal(figure(...many), "mean of 5 runs, no bands of more than 8 groups");
   assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
 });
 

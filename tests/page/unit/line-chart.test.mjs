@@ -191,6 +191,19 @@ test("the area of a band is faint and behind all lines; its mean is wider than t
   assert.deepEqual([hit.name, hit.band, hit.line, hit.index], ["seeds", seeds, undefined, 1]);
 });
 
+test("of more than eight groups, only the one under the pointer or highlighted has an area", () => {
+  const bands = Array.from({ length: 9 }, (_, i) => band({ name: `g${i}`, x: [0, 100], mean: [i, i], low: [i - 0.4, i - 0.4], high: [i + 0.4, i + 0.4], count: [3, 3], inner: undefined }));
+  const areas = (/** @type {readonly any[]} */ calls) => calls.filter(({ name, globalAlpha }) => name === "fill" && globalAlpha === 0.18).length;
+  const few = sceneOf([], { bands: bands.slice(1) });
+  const many = sceneOf([], { bands });
+  assert.deepEqual([few, many].map((scene) => areas(drawn(scene))), [8, 0]);
+  assert.deepEqual([few, many].map((scene) => pathsOf(scene).filter((path) => path.includes("fill-opacity")).length), [8, 0]);
+  for (const [scene, expected] of /** @type {const} */ ([[few, 0], [many, 1]])) {
+    const at = { left: 50, top: pixelScales(scene).toY(4) };
+    for (const overlay of [{ hits: hitsUnder(scene, at) }, { highlighted: ["g4"] }]) assert.equal(areas(overlaid(scene, overlay)), expected);
+  }
+});
+
 test("crosses of different lines at one x are below one another, whichever are drawn", () => {
   const diverged = Array.from({ length: 7 }, (_, i) => line(`run ${i}`, [1, 1, NaN], { step: Float64Array.of(0, 50, 100) }));
   const scene = sceneOf(diverged);

@@ -29,9 +29,9 @@ test("sorted by time, the newest run is first, to the minute, and runs without a
     ["c", details({ start: 7, last: 659 })],
   ]);
   const runs = ["a", "b", "c", "d"];
-  assert.deepEqual(orderRuns(runs, "name", all), runs);
-  assert.deepEqual(orderRuns(runs, "start", all), ["b", "c", "a", "d"]);
-  assert.deepEqual(orderRuns(runs, "last", all), ["a", "c", "b", "d"]);
+  assert.deepEqual(orderRuns(runs, "name", { value: all }), runs);
+  assert.deepEqual(orderRuns(runs, "start", { value: all }), ["b", "c", "a", "d"]);
+  assert.deepEqual(orderRuns(runs, "last", { value: all }), ["a", "c", "b", "d"]);
 });
 
 test("ages are short", () => {

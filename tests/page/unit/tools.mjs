@@ -187,6 +187,33 @@ export function minDistance(labs) {
   return min;
 }
 
+/** How different two colours look: CIEDE2000 (Sharma, Wu and Dalal, 2005). @param {string} one @param {string} other */
+export function ciede2000(one, other) {
+  const [[L1, a1, b1], [L2, a2, b2]] = [one, other].map(cielab);
+  const turn = Math.PI / 180;
+  const grey = (/** @type {number} */ c) => Math.sqrt(c ** 7 / (c ** 7 + 25 ** 7));
+  const stretch = 1 + 0.5 * (1 - grey((Math.hypot(a1, b1) + Math.hypot(a2, b2)) / 2));
+  const [C1, C2] = [Math.hypot(a1 * stretch, b1), Math.hypot(a2 * stretch, b2)];
+  const [h1, h2] = [[a1, b1], [a2, b2]].map(([a, b]) => (Math.atan2(b, a * stretch) / turn + 360) % 360);
+  const arc = ((((h2 - h1) % 360) + 540) % 360) - 180;
+  const [L, C, h] = [(L1 + L2) / 2, (C1 + C2) / 2, h1 + arc / 2];
+  const cos = (/** @type {number} */ degrees) => Math.cos(degrees * turn);
+  const T = 1 - 0.17 * cos(h - 30) + 0.24 * cos(2 * h) + 0.32 * cos(3 * h + 6) - 0.2 * cos(4 * h - 63);
+  const dL = (L2 - L1) / (1 + (0.015 * (L - 50) ** 2) / Math.sqrt(20 + (L - 50) ** 2));
+  const dC = (C2 - C1) / (1 + 0.045 * C);
+  const dH = (2 * Math.sqrt(C1 * C2) * Math.sin((arc / 2) * turn)) / (1 + 0.015 * C * T);
+  const rotation = -2 * grey(C) * Math.sin(60 * turn * Math.exp(-(((((h + 360) % 360) - 275) / 25) ** 2)));
+  return Math.sqrt(dL ** 2 + dC ** 2 + dH ** 2 + rotation * dC * dH);
+}
+
+/** A colour in CIELAB. @param {string} hex */
+function cielab(hex) {
+  const [r, g, b] = linear(hex);
+  const rows = [[0.4124564, 0.3575761, 0.1804375, 0.95047], [0.2126729, 0.7151522, 0.072175, 1], [0.0193339, 0.119192, 0.9503041, 1.08883]];
+  const [x, y, z] = rows.map(([red, green, blue, white]) => (red * r + green * g + blue * b) / white).map((t) => (t > 216 / 24389 ? Math.cbrt(t) : ((24389 / 27) * t + 16) / 116));
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
 /**
  * A colour in OKLab, as seen with a kind of colour vision.
  * @param {string} hex

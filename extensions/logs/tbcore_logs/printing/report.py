@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from html import escape
 from itertools import pairwise
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tbcore.engine import Attribute, one_line, plural
 from tbcore.values import GroupCurve
 from tbcore_logs import Logs, Run, ScalarSeries
-from tbcore_logs.drawings import SCHEMES, chart_svg
+from tbcore_logs.drawings import SCHEMES, chart_svg, colors_of
 from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
@@ -119,8 +119,15 @@ def report(
     folder = path.with_name(f"{path.stem}_files")
     with written(path):
         folder.mkdir(exist_ok=True)
+    keys = [row.runs[0].name if by is None else row.name for row in rows]
+    everything = list(logs) if by is None else grouped(list(logs), by, attributes).names
+    colors = {scheme: colors_of(keys, everything, scheme) for scheme in SCHEMES}
+    drawn = [
+        (row, {scheme: row.color or own[key] for scheme, own in colors.items()})
+        for row, key in zip(rows, keys, strict=True)
+    ]
     for tag in tags:
-        lines += ["", f"## {_escaped(tag)}", "", *_drawing(rows, tag, folder, what)]
+        lines += ["", f"## {_escaped(tag)}", "", *_drawing(drawn, tag, folder, what)]
     _write(path, "\n".join(lines) + "\n")
     return 0
 
@@ -273,18 +280,21 @@ def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
         yield slice(start - wider, stop + wider), bool(wider)
 
 
-def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[str]:
-    """Draws a tag of all rows that have it; returns the Markdown that shows the drawing.
+def _drawing(
+    rows: Sequence[tuple[_Row, Mapping[str, str]]], tag: str, folder: Path, what: str
+) -> list[str]:
+    """Draws a tag of all rows that have it, which have a colour in each scheme; returns the
+    Markdown that shows the drawing.
 
     Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
     runs than before, the line is dashed, and there is no band.
     """
-    courses = [(row, course) for row in rows if (course := _course(row, tag))]
+    drawn = [(row, colors, course) for row, colors in rows if (course := _course(row, tag))]
     name = safe_name(tag)
-    for scheme, (ink, colors) in SCHEMES.items():
+    for scheme, (ink, _) in SCHEMES.items():
         lines, bands, dashed = [], [], []
-        for index, (row, course) in enumerate(courses):
-            color = row.color or colors[index % len(colors)]
+        for row, colors, course in drawn:
+            color = colors[scheme]
             x, y, low, high = course.x, course.average, course.low, course.high
             for part, is_fewer in _parts(course.count):
                 if is_fewer:
@@ -300,7 +310,7 @@ def _drawing(rows: Sequence[_Row], tag: str, folder: Path, what: str) -> list[st
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
-    alternative = escape(one_line(f"{tag} over steps, {plural(len(courses), what)}"))
+    alternative = escape(one_line(f"{tag} over steps, {plural(len(drawn), what)}"))
     return [
         "<picture>",
         f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',

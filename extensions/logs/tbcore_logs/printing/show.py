@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,7 +14,7 @@ from tbcore import DataError, NotFoundError
 from tbcore.engine import is_event_file, is_uri, listed, one_line, plural, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.commands.arguments import default_logdir
-from tbcore_logs.drawings import SCHEMES, chart_svg, time_of
+from tbcore_logs.drawings import SCHEMES, chart_svg, colors_of, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.noted import NOTED, RunNotes
@@ -40,8 +40,7 @@ from tbcore_logs.printing.output import (
 
 _SPARKLINE_WIDTH = 16
 _MAX_CHART_HEIGHT = 20
-_INK, (_COLOR, *_) = SCHEMES["light"]
-"""The colour of a line, if the run has none."""
+_INK = SCHEMES["light"][0]
 
 
 def show(
@@ -56,7 +55,7 @@ def show(
         run = run_named(logs, name)
         notes = RunNotes(lambda: logs.notes)
         if output is not None:
-            return _draw(run, tag, output, notes)
+            return _draw(run, tag, output, notes, colors_of([run.name], list(logs), "light"))
         if tag is None:
             return _show_run(run, form, notes)
         known = run.tags.get(tag)
@@ -204,7 +203,9 @@ def _show_scalars(series: ScalarSeries, title: str, form: Form | None) -> int:
     return 0
 
 
-def _draw(run: Run, tag: str | None, output: str, notes: RunNotes) -> int:
+def _draw(
+    run: Run, tag: str | None, output: str, notes: RunNotes, colors: Mapping[str, str]
+) -> int:
     """Writes the chart of a tag as SVG, or with matplotlib as PNG."""
     if tag is None:
         raise click.ClickException(f"-o draws a tag; {run.name!r} has: {listed(run.scalar_tags)}")
@@ -212,7 +213,7 @@ def _draw(run: Run, tag: str | None, output: str, notes: RunNotes) -> int:
     if not np.isfinite(series.value).any():
         raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
     label = f"{tag} by step"
-    name, color = notes.label(run.name), notes.color(run.name, _COLOR)
+    name, color = notes.label(run.name), notes.color(run.name, colors[run.name])
     if output.lower().endswith(".png"):
         figure = _figure(series, name, label, color)
         with opened_for_writing(output) as file:

@@ -13,6 +13,8 @@ import { FAR_LENGTHS, isRising, risingStretches, tracePath } from "./series.js";
  */
 
 export const BAND_OPACITY = 0.18;
+/** Of more groups, only those that are pointed at or highlighted have an area: together they would hide everything. */
+export const MAX_AREAS = 8;
 /** Half the width of a band that has only one point, CSS pixels. */
 const SINGLE_POINT_HALF_WIDTH_PX = 4;
 /** Half the width of the line at the mean of a bar, CSS pixels. */
@@ -82,11 +84,19 @@ function bandSegments(xs, fewer) {
 
 // --- drawing -------------------------------------------------------------------------------------
 
-/** Fills the areas of bands. @param {CanvasRenderingContext2D} context @param {Scene} scene */
-export function drawBands(context, scene) {
+/**
+ * The items whose areas are drawn.
+ * @param {readonly Item[]} items @param {readonly Item[]} [emphasized]  of these, those that have no area otherwise
+ */
+export function withArea(items, emphasized) {
+  const areas = items.filter(({ band }) => band && !band.bar);
+  return areas.length > MAX_AREAS ? areas.filter((item) => emphasized?.includes(item)) : emphasized ? [] : areas;
+}
+
+/** Fills the areas of bands. @param {CanvasRenderingContext2D} context @param {Scene} scene @param {readonly Item[]} [emphasized]  see `withArea` */
+export function drawBands(context, scene, emphasized) {
   context.globalAlpha = BAND_OPACITY;
-  for (const item of scene.items) {
-    if (!item.band || item.band.bar) continue;
+  for (const item of withArea(scene.items, emphasized)) {
     context.fillStyle = item.color;
     for (const path of traceAreas(() => new Path2D(), scene, item)) context.fill(path);
   }

@@ -2,7 +2,7 @@
 
 import { withArchived } from "../group-figure.js";
 import { placeIn } from "./axes.js";
-import { BAND_OPACITY, traceAreas } from "./bands.js";
+import { BAND_OPACITY, MAX_AREAS, traceAreas, withArea } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
 import { itemKey } from "./keyboard.js";
 import { noteOf } from "./notes.js";
@@ -78,10 +78,12 @@ function bandNotes(items) {
     const key = JSON.stringify([average, label, band.bar ? "bar" : "band"]);
     numbers.set(key, [...(numbers.get(key) ?? []), [numRuns, archived]]);
   }
+  const isCrowded = withArea(items).length === 0;
   return [...numbers].map(([key, counts]) => {
     const [average, label, shape] = JSON.parse(key);
     const range = (/** @type {0 | 1} */ at) => [...new Set([Math.min, Math.max].map((of) => of(...counts.map((count) => count[at]))))].join(" to ");
-    const area = label && (label.startsWith("no ") ? `, ${label}` : `, ${shape}: ${label}`);
+    const text = shape === "band" && isCrowded ? `no bands of more than ${MAX_AREAS} groups` : label;
+    const area = text && (text.startsWith("no ") ? `, ${text}` : `, ${shape}: ${text}`);
     return `${average} of ${withArchived(`${range(0)} runs`, range(1))}${area}`;
   });
 }
@@ -94,7 +96,7 @@ function bandNotes(items) {
 export function pathsOf(scene, scale = 1) {
   const paths = [];
   const { width, opacity } = styleOfLines(scene);
-  for (const item of scene.items.filter(({ band }) => band && !band.bar)) {
+  for (const item of withArea(scene.items)) {
     for (const { data } of traceAreas(() => new PathData(), scene, item)) {
       paths.push(`<path d="${data}" fill="${escapeXML(item.color)}" fill-opacity="${BAND_OPACITY}"/>`);
     }

@@ -187,6 +187,7 @@ function emphasize(context, scene, items, isHovered) {
     context.fillRect(0, 0, scene.width, scene.height);
     context.globalAlpha = 1;
   }
+  scene.bandCode?.drawBands(context, scene, items);
   for (const item of items) {
     const path = traceLine(new Path2D(), scene, item, item.ys);
     context.strokeStyle = surface;

@@ -1,92 +1,76 @@
 /**
  * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name gets the colour that its hash selects among the first seven, if that colour is still
- * unused, and otherwise the next unused one; when all are used, they are handed out again in order.
- * New runs are appended to `data/runs`, so the colours of existing runs never change, and the first
- * runs mostly have the same colour in every log directory. Colours are defined in OKLCH, where
- * colours of equal lightness look equally light.
+ * A name has one of twelve colours, which its hash selects: it depends on no other name, so runs that
+ * come, go or are put away change nothing. Only of names that are in sight together, those whose
+ * colour another one before them has, get the next unused one. `tbcore_logs.drawings` has the same
+ * colours and rule.
  */
 
+import { byName } from "../address.js";
+
 /**
- * The base colours: blue, orange, green, red, purple, sky, pink, gold, two more purples, a dark
- * green and rose.
- * For each of them: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
- * lightness and chroma in the dark theme.
+ * Twelve colours in each theme, of the same hues in both.
  *
  * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
- * vision, and moved hues, lightness and chroma. All have a contrast of at least 3 to cards. The
- * distance between any two in OKLab is at least 0.085, and 0.06 as seen with protanopia, deuteranopia
- * or tritanopia (matrices of Machado, Oliveira and Fernandes, 2009); of the first seven, at least
- * 0.17, and 0.1 with protanopia or deuteranopia.
- * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
+ * vision, and moved hues, lightness and chroma in OKLCH. All have a contrast of at least 3 to cards,
+ * and any two a distance in OKLab of at least 0.085, and 0.06 as seen with protanopia, deuteranopia
+ * or tritanopia (matrices of Machado, Oliveira and Fernandes, 2009). With those below, any two differ
+ * by at least 10 in CIEDE2000.
  */
-const BASE = [
-  [269, 0.499, 0.198, 0.644, 0.184],
-  [45, 0.581, 0.166, 0.699, 0.198],
-  [166, 0.562, 0.111, 0.856, 0.166],
-  [26, 0.414, 0.16, 0.537, 0.148],
-  [320, 0.417, 0.193, 0.537, 0.191],
-  [240, 0.654, 0.14, 0.79, 0.113],
-  [346, 0.657, 0.173, 0.7, 0.147],
-  [87, 0.665, 0.129, 0.816, 0.158],
-  [317, 0.538, 0.137, 0.599, 0.086],
-  [317, 0.465, 0.087, 0.64, 0.207],
-  [167, 0.413, 0.08, 0.52, 0.098],
-  [6, 0.62, 0.218, 0.783, 0.129],
-];
-
-/**
- * The base colours themselves, and paler ones of the same hues, which are used after them. Each tier
- * is an offset of lightness and a factor of chroma. Lighter colours are excluded because they would
- * look like text in the dark theme.
- */
-const TIERS = {
-  light: [[0, 1], [0.06, 0.85]],
-  dark: [[0, 1], [-0.06, 0.7]],
+const PALETTE = {
+  light: "3852d1c651001689668e0d15770a8b229adcd85ea7b68d1b8d51a26642720c5942e83272",
+  dark: "6082fcfd6b0738f1b6b4433e9c3cb172c4fcde76b2efbb289570a2bd59dd1b7b5dfd94ac",
 };
-
-/** Number of colours. A slot is the index of a colour: slot i is the base colour i % 12 in the tier floor(i / 12). */
-const NUM_SLOTS = 2 * BASE.length;
-/** The first slots are farther apart than others; a name prefers one of them. */
-const NUM_PREFERRED = 7;
+/** Colours for both themes, which are used after the twelve. */
+const MORE = "6c5c3479ab1a1c6e80b3867720acb353760e88a987fa695c979bc4875a658e875d11ae5b";
+const NUM_OWN = 12;
+const NUM_COLORS = 2 * NUM_OWN;
 
 /**
  * The colour of each name.
- * @param {readonly string[]} names  runs in the order of `data/runs`, so that colours are stable
+ * @param {readonly string[]} names
  * @param {"light" | "dark"} theme
+ * @param {readonly string[]} [inSight]  the first NUM_COLORS of these have different colours; the
+ *   earlier one keeps its own
  * @returns {Map<string, string>} name to `#rrggbb`
  */
-export function colorsOf(names, theme) {
-  const hexes = Array.from({ length: NUM_SLOTS }, (_, slot) => oklchToHex(...slotColor(slot, theme)));
-  return new Map(slotsOf(names).map((slot, i) => [names[i], hexes[slot]]));
+export function colorsOf(names, theme, inSight = names) {
+  const slots = slotsOf(inSight);
+  const hexes = `${PALETTE[theme]}${MORE}`.match(/.{6}/g) ?? [];
+  return new Map(names.map((name) => [name, `#${hexes[slots.get(name) ?? hashOf(name) % NUM_OWN]}`]));
 }
 
-/** The slot of each name, in the order of the names. @param {readonly string[]} names */
-export function slotsOf(names) {
-  const unused = new Set(Array(NUM_SLOTS).keys());
-  return names.map((name, i) => {
-    if (i >= NUM_SLOTS) return i % NUM_SLOTS;
-    const preferred = hashOf(name) % NUM_PREFERRED;
-    const slot = unused.has(preferred) ? preferred : /** @type {number} */ ([...unused][0]);
-    unused.delete(slot);
-    return slot;
-  });
+/**
+ * The lines that have different colours, in natural order: the first that are not too many of the
+ * lines of all runs, so that no change of the others shows; of those that would be shown if they were
+ * neither gone nor put away; and of those that are.
+ * @param {readonly (readonly string[])[]} lists  of runs: these three
+ * @param {ReadonlyMap<string, string> | null} [groupOf]  whose groups are the lines
+ */
+export function linesInSight(lists, groupOf) {
+  const lines = lists.map((runs) => new Set(groupOf ? runs.flatMap((run) => groupOf.get(run) ?? []) : runs));
+  return byName(lines.find(({ size }) => size <= NUM_COLORS) ?? []);
 }
 
-/** The colour of a slot in OKLCH. @param {number} slot @param {"light" | "dark"} theme @returns {[l: number, c: number, h: number]} */
-function slotColor(slot, theme) {
-  const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
-  const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
-  return theme === "light" ? [lightL + offset, lightC * factor, h] : [darkL + offset, darkC * factor, h];
+/**
+ * The slot of each name: its own of `count`, or the next one that no name before it has, of twice as
+ * many. @param {readonly string[]} names @returns {Map<string, number>}
+ */
+export function slotsOf(names, count = NUM_OWN) {
+  const taken = new Set();
+  return new Map(names.map((name) => {
+    const own = hashOf(name);
+    let slot = own % count;
+    for (let k = 1; taken.has(slot) && k < 2 * count; k++) slot = ((own + k) % count) + (k < count ? 0 : count);
+    taken.add(slot);
+    return [name, slot];
+  }));
 }
 
-/** A 32-bit hash: FNV-1a with a final mix. @param {string} text */
+/** A hash below 65,521. Names that end in consecutive digits mostly have consecutive ones. @param {string} text */
 function hashOf(text) {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return (hash ^ (hash >>> 13)) >>> 0;
+  return [...text].reduce((hash, char) => (31 * hash + Number(char.codePointAt(0))) % 65521, 0);
 }
 
 /**
@@ -101,13 +85,13 @@ export function oklchToHex(l, c, h) {
   for (let chroma = c; ; chroma -= 0.01) {
     const a = chroma * Math.cos((h * Math.PI) / 180);
     const b = chroma * Math.sin((h * Math.PI) / 180);
-    const long = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
-    const medium = (l - 0.1055613458 * a - 0.0638541728 * b) ** 3;
-    const short = (l - 0.0894841775 * a - 1.291485548 * b) ** 3;
+    const long = (l + 0.396338 * a + 0.215804 * b) ** 3;
+    const medium = (l - 0.105561 * a - 0.063854 * b) ** 3;
+    const short = (l - 0.089484 * a - 1.291486 * b) ** 3;
     const linear = [
-      4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
-      -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
-      -0.0041960863 * long - 0.7034186147 * medium + 1.707614701 * short,
+      4.076742 * long - 3.307712 * medium + 0.23097 * short,
+      -1.268438 * long + 2.609757 * medium - 0.341319 * short,
+      -0.004196 * long - 0.703419 * medium + 1.707615 * short,
     ];
     if (chroma <= 0 || linear.every((part) => part >= -1e-4 && part <= 1.0001)) {
       return `#${linear.map(hexByte).join("")}`;
@@ -117,9 +101,8 @@ export function oklchToHex(l, c, h) {
 
 /** A channel in sRGB, as two hexadecimal digits. @param {number} part  linear light, about 0 to 1 */
 function hexByte(part) {
-  const encoded = part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
-  const byte = Math.round(Math.min(1, Math.max(0, encoded)) * 255);
-  return byte.toString(16).padStart(2, "0");
+  const encoded = part <= 0.003131 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
+  return Math.round(256 + 255 * Math.min(1, Math.max(0, encoded))).toString(16).slice(1);
 }
 
 /**

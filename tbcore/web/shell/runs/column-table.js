@@ -69,12 +69,13 @@ export function makeTable(state) {
     const isSorted = sorted.value?.column.text === text;
     state.setList("column", !isSorted ? ASCENDING + text : sorted.value?.isDescending ? null : DESCENDING + text);
   };
-  /** @param {readonly string[]} runs @param {NonNullable<typeof sorting.value>} sorting */
-  const sort = (runs, { column, isDescending, values, groupOf, groups }) => {
+  state.sortByColumn.value = (runs) => {
+    if (!sorting.value) return runs;
+    const { column, isDescending, values, groupOf, groups } = sorting.value;
     const options = { isDescending, attribute: column.attribute };
     return groupOf ? sortGroups(runs, values, groupOf, groups, options) : sortRuns(runs, values, options);
   };
-  return { state, columns, average, statistics, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
+  return { state, columns, average, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
 }
 
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */

@@ -6,7 +6,7 @@ import { FilterBox } from "../../lib/queries/filter.js";
 import { IconButton } from "../../lib/ui/controls.js";
 import { Lazy, withStyles } from "../../lib/ui/lazy.js";
 import { openPreferences } from "../state/reader-state.js";
-import { flatRows, orderRuns, treeRows } from "../state/tree.js";
+import { flatRows, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
 
 /** The styles of what is loaded when it is first opened. */
@@ -30,16 +30,11 @@ const SEED = /(?:seed|s|fold|trial|rep\w*|try)[=_:-]?\d/i;
 export function RunsPanel({ state, listed }) {
   const filter = state.runFilter.value;
   const checked = state.checked.value;
-  const details = state.runDetails.value;
   const groupOf = state.groupOf.value;
   const { view, sort } = state.list.value;
   const table = useTable(state);
-  const sorting = table?.sorting.value;
   const byName = state.sortedRuns.value;
-  const order = /** @type {keyof typeof SORTS} */ (sort);
-  const ordered = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
-  const matches = useMemo(() => ordered.filter(filter.matches), [ordered, filter]);
-  const shown = useMemo(() => (sorting && table?.sort(matches, sorting)) ?? matches, [matches, sorting]);
+  const shown = state.listed.value;
   const { matching, newest } = state.candidates.value;
   const hasFolders = useMemo(() => treeRows(byName, () => false).length < byName.length, [byName]);
   const [form, setForm] = useState(/** @type {"groups" | "columns" | null} */ (null));

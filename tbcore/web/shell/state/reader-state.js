@@ -7,9 +7,10 @@ import { batch, computed, effect, signal } from "@preact/signals-core";
 import { byName, formatAddress, parseAddress } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { parseLists } from "../../lib/text-names.js";
-import { colorsOf } from "../../lib/ui/colors.js";
+import { colorsOf, linesInSight } from "../../lib/ui/colors.js";
 import { AUTO, AUTO_LIMIT, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
+import { orderRuns } from "./tree.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
@@ -108,23 +109,31 @@ export class State extends ServerState {
   /** What the colours mean, if they show an attribute. */
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
-  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(colorsOf(this.allRuns.value, this.theme.value), this.noted.value));
+  colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(this.colorsOf(this.allRuns.value), this.noted.value));
+  /** Sorts runs by a column, if the list is. */
+  sortByColumn = signal((/** @type {readonly string[]} */ runs) => runs);
+  #lastListed = /** @type {readonly string[]} */ ([]);
+  /** The runs that match the run filter, in the order of the list. @type {ReadonlySignal<readonly string[]>} */
+  listed = computed(() => {
+    const runs = orderRuns(this.sortedRuns.value, this.list.value.sort, this.runDetails).filter(this.runFilter.value.matches);
+    const sorted = this.sortByColumn.value(runs);
+    return (this.#lastListed = String(sorted) === String(this.#lastListed) ? this.#lastListed : sorted);
+  });
+  /** Whether a run is checked, or would be if it were among the newest. @param {string} name */
+  #wants = (name) => this.selection.value.except.get(name) ?? this.selection.value.base !== "none";
+  /** All runs that the page has had. @type {Set<string>} */
+  #seen = new Set();
   /**
-   * The runs that match the run filter and that are checked, in natural order. If the newest are
+   * The runs that match the run filter and that are checked, in the order of the list. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
-  wantedRuns = computed(() => {
-    const { base, except } = this.selection.value;
-    return this.sortedRuns.value
-      .filter((name) => (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name))
-      .map((name) => ({
-        name,
-        label: this.noted.value.get(name)?.label ?? name,
-        color: this.colors.value.get(name) ?? DEFAULT_COLOR,
-        group: this.groupOf.value?.get(name) ?? null,
-      }));
-  });
+  wantedRuns = computed(() => this.listed.value.filter(this.#wants).map((name) => ({
+    name,
+    label: this.noted.value.get(name)?.label ?? name,
+    color: this.colors.value.get(name) ?? DEFAULT_COLOR,
+    group: this.groupOf.value?.get(name) ?? null,
+  })));
   /** The wanted runs that are checked: if the newest are by default, not all of them. @type {ReadonlySignal<readonly Run[]>} */
   shownRuns = computed(() => this.wantedRuns.value.filter(({ name }) => this.checked.value.has(name)));
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
@@ -206,6 +215,18 @@ export class State extends ServerState {
     // The system's own theme is not stored, so that the page follows the system again.
     store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
+
+  /**
+   * The colours of runs or groups. Those in sight differ, and keep their colours when others are put
+   * away or deleted, as long as there are enough colours.
+   * @param {readonly string[]} names @param {ReadonlyMap<string, string> | null} [groupOf]
+   */
+  colorsOf(names, groupOf) {
+    this.allRuns.value.forEach((run) => this.#seen.add(run));
+    const all = [...this.#seen];
+    const isShown = (/** @type {string} */ name) => this.#wants(name) && this.runFilter.value.matches(name);
+    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(isShown), this.runs.value.filter(isShown)], groupOf));
+  }
 
   /**
    * Colours by name, with those that were noted for runs, and the reader's choice before all others.

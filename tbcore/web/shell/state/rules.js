@@ -10,7 +10,6 @@ import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
-import { colorsOf } from "../../lib/ui/colors.js";
 import { groupRows, membersOf, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
 import { AUTO_LIMIT } from "./selection.js";
@@ -82,18 +81,22 @@ export class Rules {
     if (!this.grouping.value.groupOf) return null;
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
-    groups.sort((a, b) => compareNames(a.name, b.name));
+    if (this.#isByName.value) groups.sort((a, b) => compareNames(a.name, b.name));
     const [average, spread = average === "mean" ? "deviation" : "quartiles"] = this.figure.value.split("-");
     return /** @type {Grouping} */ ({ rule: this.#state.groupRule.value, average, averageName: AVERAGES[this.average.value], spread, groups, archived: this.#archived.value });
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
   rowsOf = (/** @type {readonly string[]} */ runs, /** @type {ReadonlyMap<string, string>} */ groupOf, /** @type {(key: string) => boolean} */ isOpen) => {
+    return groupRows(runs, groupOf, isOpen, this.#archived.value, this.#isByName.value);
+  };
+
+  /** Whether the list is in the order of names. */
+  #isByName = computed(() => {
     const { list, columnsText } = this.#state;
     const { sort, column } = list.value;
-    const isByName = sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
-    return groupRows(runs, groupOf, isOpen, this.#archived.value, isByName);
-  };
+    return sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
+  });
 
   /** Number of runs of each group, without those that are put away. */
   groupSizes = computed(() => new Map(Array.from(this.#members(this.#state.runs.value), ([name, runs]) => [name, runs.length])));
@@ -129,10 +132,10 @@ export class Rules {
    * the colour of a group of several, and not of the values that a legend explains.
    */
   runColors = computed(() => {
-    const { allRuns, noted, theme } = this.#state;
+    const { allRuns, noted } = this.#state;
     const { groupOf } = this.grouping.value;
     const names = groupOf ? [...new Set(groupOf.values())] : allRuns.value;
-    const { colors = colorsOf(names, theme.value), legend = null } = this.colors.value ?? {};
+    const { colors = this.#state.colorsOf(names, groupOf), legend = null } = this.colors.value ?? {};
     const byName = Array.from(legend ? [] : noted.value, ([run, about]) => /** @type {[string, Noted]} */ ([groupOf?.get(run) ?? run, about]));
     const chosen = this.#state.withChosen(colors, byName.filter(([name]) => (this.groupSizes.value.get(name) ?? 1) < 2));
     return groupOf ? new Map([...groupOf].flatMap(([run, group]) => (chosen.has(group) ? [[run, String(chosen.get(group))]] : []))) : chosen;

@@ -144,14 +144,14 @@ export function isLive({ last, modified }, now) {
  * The runs in the order of the list. When sorted by time, the newest runs come first, and runs
  * without a time come last.
  * @param {readonly string[]} runs  in the order of names
- * @param {"name" | "start" | "last"} sort
- * @param {ReadonlyMap<string, RunDetails>} details
+ * @param {string} sort  "name", "start" or "last"
+ * @param {{ readonly value: ReadonlyMap<string, RunDetails> }} details  not read if the order is that of names
  */
 export function orderRuns(runs, sort, details) {
-  if (sort === "name") return runs;
+  if (sort !== "start" && sort !== "last") return runs;
   const times = new Map(
     runs.map((run) => {
-      const time = details.get(run)?.[sort] ?? -Infinity;
+      const time = details.value.get(run)?.[sort] ?? -Infinity;
       return [run, sort === "last" ? Math.floor(time / ORDER_SECONDS) : time];
     }),
   );
