@@ -15,7 +15,6 @@ import pytest
 from commands import lines, on_terminal, piped
 
 import tbcore
-from tbcore_logs.reading import LazyReader
 from tbcore_testing import write_run
 
 
@@ -228,17 +227,12 @@ def test_commands_read_several_folders_with_names(logdir: Path, tmp_path: Path) 
     assert refused.stderr.startswith("tbcore: notes are about one log directory, got 2;")
 
 
-def test_the_sizes_of_all_runs_are_summed_once(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not once for each row."""
-    asked: list[int] = []
-    sizes = LazyReader.sizes.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(LazyReader, "sizes", property(lambda own: asked.append(1) or sizes(own)))
-    for options in ([], ["--columns", "size,state"]):
-        numbers = []
-        for runs in ("run0", "*"):
-            asked.clear()
-            assert piped("ls", logdir / "runs", "--runs", runs, *options).returncode == 0
-            numbers.append(len(asked))
-        assert numbers[0] == numbers[1]
+def test_the_sizes_of_all_runs_are_summed_once(tmp_path: Path) -> None:
+    """After each scan, not at each use: a loop over runs may ask for them."""
+    path = write_run(tmp_path, "a", scalars={"loss": [1.0]})
+    logs = tbcore.open(tmp_path)
+    before = logs.sizes
+    assert logs.sizes is before
+    write_run(tmp_path, "b", scalars={"loss": [1.0]})
+    assert logs.refresh() == {"b"}
+    assert logs.sizes == {"a": path.stat().st_size, "b": before["a"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import click
@@ -59,6 +60,8 @@ class Column(NamedTuple):
         return short_count if self.attribute.stat in ("argmin", "argmax", "nan") else short
 
 
+Fields = Callable[[str], list[Any]]
+"""See `fields_of`."""
 Order = Column | str | None
 """What rows are sorted by: a column, or the name of another one; None for no order."""
 
@@ -120,10 +123,11 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
     )
 
 
-def columns_of(texts: Iterable[str], logs: Logs, attributes: RunColumns) -> list[Column]:
+def columns_of(
+    texts: Iterable[str], logs: Logs, attributes: RunColumns, fields: Fields
+) -> list[Column]:
     """The columns for the texts, which may also be FIELDS of runs, but `run`."""
-    notes, index, sizes = RunNotes(lambda: logs.notes), attributes.index, logs.sizes
-    steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
+    notes, index = RunNotes(lambda: logs.notes), attributes.index
     found = []
     for text in dict.fromkeys(texts):
         names = index.hparam_names, index.scalar_tags
@@ -135,7 +139,7 @@ def columns_of(texts: Iterable[str], logs: Logs, attributes: RunColumns) -> list
             cells = {
                 run: {**NOTED, **notes.of(run)}[text]
                 if place is None
-                else _fields(logs[run], sizes.get(run), steps[run])[place]
+                else fields(run)[place]
                 for run in logs
             }
             found.append(Column(text, cells, Attribute("fact", text)))
@@ -172,33 +176,32 @@ def with_order(
 
 
 def run_rows(
-    logs: Logs,
+    fields: Fields,
     names: Sequence[str],
     columns: Sequence[Column],
-    last_steps: Mapping[str, int | None],
     *,
     order: Order,
     reverse: bool,
 ) -> list[list[Any]]:
     """The rows of runs: the cells of RUN_COLUMNS, and then those of the chosen columns."""
     known: list[Order] = [*_SORT_KEYS, *RUN_COLUMNS, *columns]
-    sizes = logs.sizes  # Made again at each access.
-    rows = [
-        [
-            *_fields(logs[name], sizes.get(name), last_steps[name]),
-            *(column.cells.get(name) for column in columns),
-        ]
-        for name in names
-    ]
+    rows = [[*fields(name), *(column.cells.get(name) for column in columns)] for name in names]
     return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, order, reverse=reverse)]
 
 
-def _fields(run: Run, size: int | None, step: int | None) -> list[Any]:
-    """The cells of a run in _SORT_KEYS and RUN_COLUMNS."""
-    started, last = run.started, run.last_event
-    took = (last - started).total_seconds() if last and started else None
-    age = None if last is None else -last.timestamp()
-    return [started, size, age, run.state, run.name, step, last, took]
+def fields_of(logs: Logs, last_steps: Mapping[str, int | None]) -> Fields:
+    """A function for the cells of a run in _SORT_KEYS and RUN_COLUMNS."""
+    sizes = logs.sizes
+
+    @cache
+    def fields(name: str) -> list[Any]:
+        run = logs[name]
+        started, last = run.started, run.last_event
+        took = (last - started).total_seconds() if last and started else None
+        age = None if last is None else -last.timestamp()
+        return [started, sizes.get(name), age, run.state, name, last_steps[name], last, took]
+
+    return fields
 
 
 def _sorted(
