@@ -16,6 +16,7 @@ from commands import lines, on_terminal, piped
 
 import tbcore
 from tbcore_testing import write_run
+from tbcore_testing.summaries import png
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,12 @@ def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> Non
         (["ls", "-0"], 'no such option "-0"; use --format names'),
         (["report", "--at", "min"], 'no such option "--at"; use --columns TAG:min'),
         (["export", "--media", "x"], 'no such option "--media"; use -o DIR/'),
-        (["show", "--tags", "x"], 'no such option "--tags"; use --columns'),
+        (["show", "--tags", "x"], 'no such option "--tags"; use RUN TAG'),
+        (["ls", "--tags", "x"], 'no such option "--tags"; use --columns TAG,...'),
+        (["tags", "--columns", "x"], 'no such option "--columns"; use --tags TAG,...'),
+        (["export", "--csv"], 'no such option "--csv"; use -o FILE.csv, or -o - --format csv'),
+        (["diff", "--csv"], 'no such option "--csv"; see'),
+        (["report", "--csv"], 'no such option "--csv"; see'),
         (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
     ],
 )
@@ -236,3 +242,19 @@ def test_the_sizes_of_all_runs_are_summed_once(tmp_path: Path) -> None:
     write_run(tmp_path, "b", scalars={"loss": [1.0]})
     assert logs.refresh() == {"b"}
     assert logs.sizes == {"a": path.stat().st_size, "b": before["a"]}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["export . -o s3://b/x.csv", "export . -o s3://b/x/", "show a loss -o s3://b/x.svg",
+     "report . -o gs://b/x.md"],
+)  # fmt: skip
+def test_an_output_is_a_local_file(tmp_path: Path, command: str) -> None:
+    """Also the folder `s3:` is not made."""
+    write_run(tmp_path, "a", scalars={"loss": [1.0]}, images={"x": [png(2, 2)]})
+    result = piped(*command.split(), cwd=tmp_path)
+    assert result.returncode == 2
+    address = command.split()[-1]
+    line = f"-o '{address}': files are written to local disks only; write one, and copy it there;"
+    assert result.stderr.startswith(f"tbcore: {line}")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

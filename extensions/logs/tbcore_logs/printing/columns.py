@@ -137,9 +137,7 @@ def columns_of(
         elif text != "run":
             place = None if text in NOTED else [*_SORT_KEYS, *RUN_COLUMNS].index(text)
             cells = {
-                run: {**NOTED, **notes.of(run)}[text]
-                if place is None
-                else fields(run)[place]
+                run: {**NOTED, **notes.of(run)}[text] if place is None else fields(run)[place]
                 for run in logs
             }
             found.append(Column(text, cells, Attribute("fact", text)))
