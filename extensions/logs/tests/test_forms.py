@@ -67,10 +67,11 @@ def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> Non
         (["export", "--media", "x"], 'no such option "--media"; use -o DIR/'),
         (["show", "--tags", "x"], 'no such option "--tags"; use RUN TAG'),
         (["ls", "--tags", "x"], 'no such option "--tags"; use --columns TAG,...'),
-        (["tags", "--columns", "x"], 'no such option "--columns"; use --tags TAG,...'),
+        (["tags", "--columns", "x"], 'no such option "--columns"; use --tags TAG; see'),
         (["export", "--csv"], 'no such option "--csv"; use -o FILE.csv, or -o - --format csv'),
         (["diff", "--csv"], 'no such option "--csv"; see'),
         (["report", "--csv"], 'no such option "--csv"; see'),
+        (["ls", "--columns", "loss", "--format", "names"], "--format names has no columns"),
         (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
     ],
 )
@@ -258,3 +259,44 @@ def test_an_output_is_a_local_file(tmp_path: Path, command: str) -> None:
     line = f"-o '{address}': files are written to local disks only; write one, and copy it there;"
     assert result.stderr.startswith(f"tbcore: {line}")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("ls --sort lr:min", "'lr' is a hyperparameter, which has no ':min'"),
+        (
+            "ls --columns loss:avg",
+            "unknown statistic 'avg'; expected last, min, max, nan, ",
+        ),
+        ("ls --columns zzz", "no tag or hyperparameter 'zzz'; there are: 'loss', 'wide tag', "),
+        ("ls --columns zzz:min", "no tag 'zzz'; there are: 'loss', 'wide tag'"),
+        ("ls --by zzz", "--by: no run has the hyperparameter 'zzz'; there are: 'lr', 'model'; see"),
+        ("ls --runs zzz", "no run 'zzz'; there are: 'run0', 'run1', 'run2' and 3 more"),
+        ("report --tags zzz", "no tag 'zzz'; there are: 'loss', 'wide tag'"),
+        ("ls --where model=aa", "none of 6 runs matches; did you mean 'model=a', or 'model=b'?"),
+        ("ls --where model:a", "none of 6 runs matches; did you mean 'model=a'?"),
+        ("diff .. run0", "'..' is a directory, not a run; expected [LOGDIR] A B"),
+    ],
+)
+def test_a_message_says_what_there_is_in_place_of_what_was_asked(
+    logdir: Path, command: str, message: str
+) -> None:
+    result = piped(*command.split(), cwd=logdir / "runs")
+    assert (result.returncode != 0, result.stdout) == (True, "")
+    assert message in result.stderr
+
+
+def test_python_says_what_there_is_in_place_of_what_was_asked(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [1.0, math.nan]}, texts={"note": ["x"]})
+    run = tbcore.open(tmp_path)["a"]
+    with pytest.raises(IndexError, match=r"^no point 9: there are 2; series\.at\(9\) is the last"):
+        run["loss"][9]
+    with pytest.raises(KeyError, match=r"has no numbers; see run\.texts\('note'\)$"):
+        run["note"]
+    with pytest.raises(KeyError, match=r"^no tag 'zzz' in run 'a'; there are: 'loss'$"):
+        run["zzz"]
+    with pytest.raises(KeyError, match=r"^no tag 'zzz'; there are: 'loss'$"):
+        tbcore.open(tmp_path).scalars("zzz")
+    assert run["loss"] == tbcore.open(tmp_path)["a"]["loss"] != run["loss"][:1]
+    assert run["loss"][-1].step == 1

@@ -18,7 +18,7 @@ _INSTEAD = {
     "export --csv": "-o FILE.csv, or -o - --format csv", "export --parquet": "-o FILE.parquet",
     "show --tags": "RUN TAG", "ls --tags": "--columns TAG,...; `tbcore tags` lists tags",
     "--csv": "--format csv", "-0": "--format names", "--at": "--columns TAG:min",
-    "--media": "-o DIR/", "--columns": "--tags TAG,...",
+    "--media": "-o DIR/", "--columns": "--tags TAG",
 }  # fmt: skip
 """What to write in place of options that there are not, of one command or of all that have it."""
 

@@ -11,9 +11,10 @@ import click
 import numpy as np
 
 from tbcore import BadRequestError, NotFoundError
-from tbcore.engine import Attribute, RunColumns, did_you_mean, format_attribute, group_text
+from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of
+from tbcore_logs.errors import instead
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
@@ -87,11 +88,13 @@ def column_of(text: str, attributes: RunColumns) -> Column:
         return Column(header, values, attribute)
     if not index.scalar_tags.candidates(name):
         attributes.report(*index.hparams.problems)
-        close = [*index.scalar_tags.close(name), *index.hparam_names.close(name)]
-        what = "tag" if attribute.stat else "tag or hyperparameter"
-        raise click.UsageError(
-            f"no {what} {name!r}{did_you_mean(name, close)}", click.get_current_context()
-        )
+        line = f"no tag or hyperparameter {name!r}"
+        others = [*index.scalar_tags.most_common(), *index.hparam_names.most_common()]
+        if attribute.stat:
+            line, others = f"no tag {name!r}", index.scalar_tags.most_common()
+            if index.hparam_names.candidates(name):
+                line, others = f"{name!r} is a hyperparameter, which has no {end!r}", []
+        raise click.UsageError(line + instead(name, others), click.get_current_context())
     return column_of_tag(
         attribute._replace(kind="value", stat=attribute.stat or "last"), attributes, header
     )
