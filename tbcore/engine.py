@@ -86,6 +86,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.queries.evaluation import fact_of as fact_of
     from tbcore.queries.evaluation import group_text as group_text
     from tbcore.queries.offers import format_attribute as format_attribute
+    from tbcore.queries.offers import note_on as note_on
     from tbcore.queries.syntax import parse as parse
     from tbcore.queries.syntax import parse_attribute as parse_attribute
     from tbcore.server.app import App as App

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from tbcore import Claim, Claims, Kind
 from tbcore.values import AUDIO_CLAIMS, HISTOGRAM_CLAIMS, IMAGE_CLAIMS
@@ -21,6 +22,7 @@ CLAIMS: Mapping[str, Claims] = {
 """The kinds of each form that `tbcore.values` can decode."""
 
 
+@lru_cache(maxsize=1024)
 def form_of(kind: Kind) -> str:
     """The key in CLAIMS for a kind, or else the plugin in its metadata, or else its field."""
     for form, claims in CLAIMS.items():

@@ -39,7 +39,7 @@ from tbcore.values import (
     group_statistics,
 )
 from tbcore_logs.attributes import attribute_of
-from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.tables import Categories, LogTable
 
 Floats = NDArray[np.float64]
@@ -168,8 +168,9 @@ def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
     if not known.candidates(name):
         columns.report(*index.hparams.problems)
         what, rules = ("hyperparameter", _WORDS) if kind == "hparam" else ("tag", ())
-        close = close_matches(name, [*known.most_common(), *rules])
-        raise UnknownNameError(f"no run has the {what} {quoted(name)}{close}")
+        names = known.most_common()
+        others = close_matches(name, [*names, *rules]) or instead(name, names)
+        raise UnknownNameError(f"no run has the {what} {quoted(name)}{others}")
     if stat is None:
         return format_attribute(attribute), columns.hparams(name)
     points = columns.points(name, stat, step)

@@ -18,7 +18,6 @@ from tbcore.engine import (
     Notes,
     RunAttributes,
     RunColumns,
-    close_matches,
     one_line,
     parse,
     quoted,
@@ -26,7 +25,7 @@ from tbcore.engine import (
     watch,
 )
 from tbcore_logs.drawings import MAX_SHOWN, table_html
-from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
 from tbcore_logs.reading import Paths, RunSnapshot, multiplexer_of, reader_of
@@ -80,8 +79,8 @@ class Logs(Mapping[str, Run]):
     def __getitem__(self, name: str) -> Run:
         """A run. For an unknown name, raises KeyError with similar names."""
         if name not in self._reader:
-            close = close_matches(name, self._reader.names())
-            raise UnknownNameError(f"no run {quoted(name)}{close}")
+            others = instead(name, self._reader.names())
+            raise UnknownNameError(f"no run {quoted(name)}{others}")
         return self._run(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -430,7 +429,7 @@ def matching(names: Names, known: Iterable[str], what: str | None) -> list[str]:
             matches = re.compile(pattern, re.DOTALL).fullmatch
             found.update(filter(matches, known))
         elif what is not None:
-            raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
+            raise UnknownNameError(f"no {what} {quoted(name)}{instead(name, known)}")
     return [name for name in known if name in found]
 
 

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
@@ -152,6 +153,8 @@ class LazyReader(_Problems):
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
         """Names of the new runs, which `names` has not sorted yet."""
+        self._sizes: Mapping[str, int] | None = None
+        """The `sizes`, once they were used after the last scan."""
         self._of_runs: dict[str, list[str]] = {}
         """Maps the runs that had problems when they were last read to these, one line each."""
         self._scan = Scan()
@@ -253,7 +256,7 @@ class LazyReader(_Problems):
                 if run.view is None and files != run.files:
                     changed.add(name)
                 run.update(files)
-            self._runs = runs
+            self._runs, self._sizes = runs, None
             for name in gone:
                 self._of_runs.pop(name, None)
             return changed | self._read(run for run in runs.values() if run.view is not None)
@@ -276,8 +279,11 @@ class LazyReader(_Problems):
     @property
     def sizes(self) -> Mapping[str, int]:
         """Maps run names to the size of the run's files in bytes, as of the last scan."""
-        runs = self._runs
-        return {name: sum(file.size for file in run.files) for name, run in runs.items()}
+        with self._lock:
+            if self._sizes is None:
+                found = {n: sum(file.size for file in r.files) for n, r in self._runs.items()}
+                self._sizes = MappingProxyType(found)
+            return self._sizes
 
     def files(self, name: str) -> list[str]:
         """The paths of a run's event files, as of the last scan."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from tbcore import DataError, Item, NotFoundError, values
 from tbcore.engine import RunView, is_live, items_of, listed, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
-from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
@@ -112,8 +111,16 @@ class Run:
 
     def __getitem__(self, tag: str) -> ScalarSeries:
         """All points of the scalars of a tag. Raises KeyError for an unknown tag."""
-        with _key_errors():
+        try:
             return ScalarSeries(self._data.view.scalars(self.name, tag))
+        except NotFoundError as error:
+            line = f"no tag {quoted(tag)} in run {quoted(self.name)}"
+            line += instead(tag, self.scalar_tags)
+            if tag in self:
+                kind = self.tags[tag].kind
+                method, line = kind if kind == AUDIO else f"{kind}s", str(error)
+                line += f"; see run.{method}({tag!r})" if hasattr(self, method) else ""
+            raise UnknownNameError(line) from None
 
     @property
     def scalar_tags(self) -> list[str]:
@@ -253,15 +260,6 @@ def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:
         if run._snapshot is None:
             run._snapshot = snapshots[run.name]
     return {run.name: run._snapshot for run in runs if run._snapshot is not None}
-
-
-@contextmanager
-def _key_errors() -> Iterator[None]:
-    """Turns a NotFoundError into an UnknownNameError, which is also a KeyError."""
-    try:
-        yield
-    except NotFoundError as error:
-        raise UnknownNameError(str(error)) from None
 
 
 def _described(tag: str, view: RunView) -> Tag:

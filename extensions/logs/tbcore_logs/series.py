@@ -55,13 +55,28 @@ class ScalarSeries(Points, Sequence[Point]):
     def __getitem__(self, index: slice) -> ScalarSeries: ...
     def __getitem__(self, index: int | slice) -> Point | ScalarSeries:
         if not isinstance(index, slice):
+            if not -len(self) <= index < len(self):
+                known = f"no point {index}: there are {len(self):,}"
+                raise IndexError(f"{known}; series.at({index}) is the last point up to a step")
             return self._point(range(len(self))[index])
         steps, times = self.step[index], self.wall_time[index]
         return ScalarSeries(Points(self.ordinal[index], steps, times, self.value[index]))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same steps, times and values, with NaN equal to NaN."""
+        if not isinstance(other, ScalarSeries):
+            return NotImplemented
+        columns = zip(self._columns, other._columns, strict=True)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in columns)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __iter__(self) -> Iterator[Point]:
-        columns = self.step, self.wall_time, self.value
-        return map(Point, *(column.tolist() for column in columns))
+        return map(Point, *(column.tolist() for column in self._columns))
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return self.step, self.wall_time, self.value
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame with the columns `step`, `wall_time` and `value`."""
@@ -78,8 +93,7 @@ class ScalarSeries(Points, Sequence[Point]):
         return ScalarSeries(super().smooth(weight, kind))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns = self.ordinal, self.step, self.wall_time, self.value
-        return ScalarSeries, (Points(*columns),)
+        return ScalarSeries, (Points(self.ordinal, *self._columns),)
 
     def _repr_html_(self) -> str:
         """For notebooks: the line, and a table of the most important points."""

@@ -114,13 +114,12 @@ class LogTable:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars DataFrame, in which runs and tags are categorical."""
+        """A polars DataFrame, in which runs and tags are strings."""
         pl = _import("polars")
 
         def series(name: str, column: Categories | NDArray[Any]) -> Any:
             if isinstance(column, Categories):
-                names = pl.Series(name, column.names, pl.String).cast(pl.Categorical)
-                return names.gather(column.codes)
+                return pl.Series(name, column.names, pl.String).gather(column.codes)
             made = pl.Series(name, _of_one_type(column) if column.dtype == object else column)
             return made.set(pl.Series(self.missing[name]), None) if name in self.missing else made
 

@@ -15,8 +15,8 @@ import pytest
 from commands import lines, on_terminal, piped
 
 import tbcore
-from tbcore_logs.reading import LazyReader
 from tbcore_testing import write_run
+from tbcore_testing.summaries import png
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,13 @@ def test_nothing_found_is_an_empty_list(logdir: Path, command: list[str]) -> Non
         (["ls", "-0"], 'no such option "-0"; use --format names'),
         (["report", "--at", "min"], 'no such option "--at"; use --columns TAG:min'),
         (["export", "--media", "x"], 'no such option "--media"; use -o DIR/'),
-        (["show", "--tags", "x"], 'no such option "--tags"; use --columns'),
+        (["show", "--tags", "x"], 'no such option "--tags"; use RUN TAG'),
+        (["ls", "--tags", "x"], 'no such option "--tags"; use --columns TAG,...'),
+        (["tags", "--columns", "x"], 'no such option "--columns"; use --tags TAG; see'),
+        (["export", "--csv"], 'no such option "--csv"; use -o FILE.csv, or -o - --format csv'),
+        (["diff", "--csv"], 'no such option "--csv"; see'),
+        (["report", "--csv"], 'no such option "--csv"; see'),
+        (["ls", "--columns", "loss", "--format", "names"], "--format names has no columns"),
         (["show", "run0", "loss", "-o", "x.svg", "--json"], '-o "x.svg" is for a drawing'),
     ],
 )
@@ -228,17 +234,69 @@ def test_commands_read_several_folders_with_names(logdir: Path, tmp_path: Path) 
     assert refused.stderr.startswith("tbcore: notes are about one log directory, got 2;")
 
 
-def test_the_sizes_of_all_runs_are_summed_once(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_sizes_of_all_runs_are_summed_once(tmp_path: Path) -> None:
+    """After each scan, not at each use: a loop over runs may ask for them."""
+    path = write_run(tmp_path, "a", scalars={"loss": [1.0]})
+    logs = tbcore.open(tmp_path)
+    before = logs.sizes
+    assert logs.sizes is before
+    write_run(tmp_path, "b", scalars={"loss": [1.0]})
+    assert logs.refresh() == {"b"}
+    assert logs.sizes == {"a": path.stat().st_size, "b": before["a"]}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["export . -o s3://b/x.csv", "export . -o s3://b/x/", "show a loss -o s3://b/x.svg",
+     "report . -o gs://b/x.md"],
+)  # fmt: skip
+def test_an_output_is_a_local_file(tmp_path: Path, command: str) -> None:
+    """Also the folder `s3:` is not made."""
+    write_run(tmp_path, "a", scalars={"loss": [1.0]}, images={"x": [png(2, 2)]})
+    result = piped(*command.split(), cwd=tmp_path)
+    assert result.returncode == 2
+    address = command.split()[-1]
+    line = f"-o '{address}': files are written to local disks only; write one, and copy it there;"
+    assert result.stderr.startswith(f"tbcore: {line}")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("ls --sort lr:min", "'lr' is a hyperparameter, which has no ':min'"),
+        (
+            "ls --columns loss:avg",
+            "unknown statistic 'avg'; expected last, min, max, nan, ",
+        ),
+        ("ls --columns zzz", "no tag or hyperparameter 'zzz'; there are: 'loss', 'wide tag', "),
+        ("ls --columns zzz:min", "no tag 'zzz'; there are: 'loss', 'wide tag'"),
+        ("ls --by zzz", "--by: no run has the hyperparameter 'zzz'; there are: 'lr', 'model'; see"),
+        ("ls --runs zzz", "no run 'zzz'; there are: 'run0', 'run1', 'run2' and 3 more"),
+        ("report --tags zzz", "no tag 'zzz'; there are: 'loss', 'wide tag'"),
+        ("ls --where model=aa", "none of 6 runs matches; did you mean 'model=a', or 'model=b'?"),
+        ("ls --where model:a", "none of 6 runs matches; did you mean 'model=a'?"),
+        ("diff .. run0", "'..' is a directory, not a run; expected [LOGDIR] A B"),
+    ],
+)
+def test_a_message_says_what_there_is_in_place_of_what_was_asked(
+    logdir: Path, command: str, message: str
 ) -> None:
-    """Not once for each row."""
-    asked: list[int] = []
-    sizes = LazyReader.sizes.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(LazyReader, "sizes", property(lambda own: asked.append(1) or sizes(own)))
-    for options in ([], ["--columns", "size,state"]):
-        numbers = []
-        for runs in ("run0", "*"):
-            asked.clear()
-            assert piped("ls", logdir / "runs", "--runs", runs, *options).returncode == 0
-            numbers.append(len(asked))
-        assert numbers[0] == numbers[1]
+    result = piped(*command.split(), cwd=logdir / "runs")
+    assert (result.returncode != 0, result.stdout) == (True, "")
+    assert message in result.stderr
+
+
+def test_python_says_what_there_is_in_place_of_what_was_asked(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [1.0, math.nan]}, texts={"note": ["x"]})
+    run = tbcore.open(tmp_path)["a"]
+    with pytest.raises(IndexError, match=r"^no point 9: there are 2; series\.at\(9\) is the last"):
+        run["loss"][9]
+    with pytest.raises(KeyError, match=r"has no numbers; see run\.texts\('note'\)$"):
+        run["note"]
+    with pytest.raises(KeyError, match=r"^no tag 'zzz' in run 'a'; there are: 'loss'$"):
+        run["zzz"]
+    with pytest.raises(KeyError, match=r"^no tag 'zzz'; there are: 'loss'$"):
+        tbcore.open(tmp_path).scalars("zzz")
+    assert run["loss"] == tbcore.open(tmp_path)["a"]["loss"] != run["loss"][:1]
+    assert run["loss"][-1].step == 1

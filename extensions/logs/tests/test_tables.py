@@ -285,8 +285,12 @@ def test_a_frame_of_polars(logs: Logs) -> None:
     frame = table.to_polars()
 
     assert frame.columns == list(table.columns)
-    assert frame.dtypes[:3] == [polars.Categorical, polars.Categorical, polars.Int64]
+    assert frame.dtypes[:3] == [polars.String, polars.String, polars.Int64]
     assert frame.rows() == rows(table)
+    mine = polars.DataFrame({"run": ["b"], "owner": ["me"]})
+    for joined in (table, table.wide(), logs.summary(), logs.hparams()):
+        assert joined.to_polars().join(mine, on="run")["owner"][0] == "me"
+    assert len(frame.filter(polars.col("run").str.starts_with("a"))) == 3
 
 
 def test_a_table_of_arrow(logs: Logs) -> None:

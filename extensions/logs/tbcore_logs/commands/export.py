@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore_logs.commands.arguments import form_options
-from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
+from tbcore_logs.commands.options import LogCommand, output_option, selects_runs, tags_option
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
-@click.option(
-    "-o", "--output", metavar="FILE", required=True,
-    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV or JSON lines; DIR/ for files "
-         "with the images and the audio in place of scalars.",
-)  # fmt: skip
+@output_option(
+    "FILE",
+    "FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV or JSON lines; DIR/ for files "
+    "with the images and the audio in place of scalars.",
+    required=True,
+)
 @click.option("--wide", "is_wide", is_flag=True, help="Write a row a step, with tags as columns.")
 @tags_option
 @selects_runs

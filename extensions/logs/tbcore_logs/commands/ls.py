@@ -25,4 +25,7 @@ def ls(*, selection: LogSelection, **options: Any) -> int:
     """
     from tbcore_logs.printing.ls import list_runs
 
+    if options["form"] == "names" and options["columns"]:
+        line = "--format names has no columns; `--columns` is for the other formats"
+        raise click.UsageError(line, click.get_current_context())
     return list_runs(selection, **options)

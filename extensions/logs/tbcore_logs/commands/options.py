@@ -15,10 +15,12 @@ from tbcore_logs.commands import offers
 from tbcore_logs.commands.arguments import LOGDIRS
 
 _INSTEAD = {
+    "export --csv": "-o FILE.csv, or -o - --format csv", "export --parquet": "-o FILE.parquet",
+    "show --tags": "RUN TAG", "ls --tags": "--columns TAG,...; `tbcore tags` lists tags",
     "--csv": "--format csv", "-0": "--format names", "--at": "--columns TAG:min",
-    "--media": "-o DIR/", "--tags": "--columns TAG,...; `tbcore tags` lists tags",
+    "--media": "-o DIR/", "--columns": "--tags TAG",
 }  # fmt: skip
-"""What to write in place of options that there are not, or not in every command."""
+"""What to write in place of options that there are not, of one command or of all that have it."""
 
 
 class LogCommand(Command):
@@ -31,13 +33,24 @@ class LogCommand(Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             option = re.match("no such option '(--?[^']+)", error.message)
-            if option and option[1] in _INSTEAD:
-                line = f"no such option {option[1]!r}; use {_INSTEAD[option[1]]}"
+            if option and (instead := self._instead(option[1])):
+                line = f"no such option {option[1]!r}; use {instead}"
             elif option and option[1][1] != "-":
                 line = f"{error.message}; a name that begins with a dash must stand after `--`"
             else:
                 raise
             raise click.UsageError(line, ctx) from None
+
+    def _instead(self, option: str) -> str | None:
+        """What this command has in place of an option that it lacks."""
+        if own := _INSTEAD.get(f"{self.name} {option}"):
+            return own
+        name, _, value = _INSTEAD.get(option, "").partition(" ")
+        for each in self.params:
+            choices = each.type.choices if isinstance(each.type, click.Choice) else [value]
+            if name in each.opts and value in choices:
+                return _INSTEAD[option]
+        return None
 
     def invoke(self, ctx: click.Context) -> Any:
         from tbcore_logs.printing.access import LogSelection, command_output
@@ -83,6 +96,22 @@ def names_option(
         option, metavar="NAME,...", multiple=True, callback=callback, shell_complete=complete,
         help=text,
     )  # fmt: skip
+
+
+def _local(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """The value of -o. Raises UsageError for an address."""
+    from tbcore.engine import is_uri
+
+    if path is not None and is_uri(path) and not context.resilient_parsing:
+        line = f"-o {path!r}: files are written to local disks only; write one, and copy it there"
+        raise click.UsageError(line, context)
+    return path
+
+
+def output_option(metavar: str, text: str, *, required: bool = False) -> Callable[[Any], Any]:
+    return click.option(
+        "-o", "--output", metavar=metavar, callback=_local, required=required, help=text
+    )
 
 
 def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore_logs.commands.options import LogCommand, rows_options, selects_runs, tags_option
+from tbcore_logs.commands.options import (
+    LogCommand,
+    output_option,
+    rows_options,
+    selects_runs,
+    tags_option,
+)
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.access import LogSelection
 
 
 @click.command(cls=LogCommand, short_help=__doc__)
-@click.option(
-    "-o", "--output", metavar="FILE.md",
-    help="Write to this file, and drawings of the tags to FILE_files beside it.",
-)  # fmt: skip
+@output_option("FILE.md", "Write to this file, and drawings of the tags to FILE_files beside it.")
 @tags_option
 @rows_options
 @selects_runs

@@ -9,7 +9,7 @@ import click
 
 from tbcore_logs.commands import offers
 from tbcore_logs.commands.arguments import form_options, split_folders
-from tbcore_logs.commands.options import LogCommand
+from tbcore_logs.commands.options import LogCommand, output_option
 
 if TYPE_CHECKING:
     from tbcore_logs.printing.output import Form
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     nargs=-1,
     shell_complete=offers.names_of_show,
 )
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the chart of scalars to FILE.svg or FILE.png."
-)
+@output_option("FILE", "Write the chart of scalars to FILE.svg or FILE.png.")
 @form_options("text json csv")
 @click.pass_context
 def show(

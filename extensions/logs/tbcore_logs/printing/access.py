@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import one_line, parse, plural, quoted, warn, warnings_printed
+from tbcore.engine import note_on, one_line, parse, plural, quoted, warn, warnings_printed
 from tbcore_logs.commands.arguments import default_logdir, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
@@ -117,10 +117,14 @@ class LogSelection(NamedTuple):
             click.echo(f"tbcore: {line}; without archived runs: --where -is:archived", err=True)
 
     def _meant(self, logs: Logs) -> str:
-        """The end of a message about a query that finds nothing but has words for signs."""
+        """The end of a message about a query that finds nothing: others that are close to it."""
         query = _with_signs(self.where or "")
         if query == self.where:
-            return ""
+            columns = logs.attributes()
+            _, offers = note_on(query, parse(query), columns, finds_nothing=True)
+            texts = [quoted(each.in_query(query)) for each in offers if not each.label]
+            is_warned = any(columns.unknown(parse(query)))
+            return f"; did you mean {', or '.join(texts)}?" if texts and not is_warned else ""
         with contextlib.suppress(BadRequestError):
             found = self._replace(where=query).names(logs, is_first=False)
             return f"; did you mean {quoted(query)}, which finds {len(found):,}?" if found else ""

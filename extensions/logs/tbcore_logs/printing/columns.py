@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from tbcore import BadRequestError, NotFoundError
-from tbcore.engine import Attribute, RunColumns, did_you_mean, format_attribute, group_text
+from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of
+from tbcore_logs.errors import instead
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
@@ -59,6 +61,8 @@ class Column(NamedTuple):
         return short_count if self.attribute.stat in ("argmin", "argmax", "nan") else short
 
 
+Fields = Callable[[str], list[Any]]
+"""See `fields_of`."""
 Order = Column | str | None
 """What rows are sorted by: a column, or the name of another one; None for no order."""
 
@@ -84,11 +88,13 @@ def column_of(text: str, attributes: RunColumns) -> Column:
         return Column(header, values, attribute)
     if not index.scalar_tags.candidates(name):
         attributes.report(*index.hparams.problems)
-        close = [*index.scalar_tags.close(name), *index.hparam_names.close(name)]
-        what = "tag" if attribute.stat else "tag or hyperparameter"
-        raise click.UsageError(
-            f"no {what} {name!r}{did_you_mean(name, close)}", click.get_current_context()
-        )
+        line = f"no tag or hyperparameter {name!r}"
+        others = [*index.scalar_tags.most_common(), *index.hparam_names.most_common()]
+        if attribute.stat:
+            line, others = f"no tag {name!r}", index.scalar_tags.most_common()
+            if index.hparam_names.candidates(name):
+                line, others = f"{name!r} is a hyperparameter, which has no {end!r}", []
+        raise click.UsageError(line + instead(name, others), click.get_current_context())
     return column_of_tag(
         attribute._replace(kind="value", stat=attribute.stat or "last"), attributes, header
     )
@@ -120,10 +126,11 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
     )
 
 
-def columns_of(texts: Iterable[str], logs: Logs, attributes: RunColumns) -> list[Column]:
+def columns_of(
+    texts: Iterable[str], logs: Logs, attributes: RunColumns, fields: Fields
+) -> list[Column]:
     """The columns for the texts, which may also be FIELDS of runs, but `run`."""
-    notes, index, sizes = RunNotes(lambda: logs.notes), attributes.index, logs.sizes
-    steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
+    notes, index = RunNotes(lambda: logs.notes), attributes.index
     found = []
     for text in dict.fromkeys(texts):
         names = index.hparam_names, index.scalar_tags
@@ -133,9 +140,7 @@ def columns_of(texts: Iterable[str], logs: Logs, attributes: RunColumns) -> list
         elif text != "run":
             place = None if text in NOTED else [*_SORT_KEYS, *RUN_COLUMNS].index(text)
             cells = {
-                run: {**NOTED, **notes.of(run)}[text]
-                if place is None
-                else _fields(logs[run], sizes.get(run), steps[run])[place]
+                run: {**NOTED, **notes.of(run)}[text] if place is None else fields(run)[place]
                 for run in logs
             }
             found.append(Column(text, cells, Attribute("fact", text)))
@@ -172,33 +177,32 @@ def with_order(
 
 
 def run_rows(
-    logs: Logs,
+    fields: Fields,
     names: Sequence[str],
     columns: Sequence[Column],
-    last_steps: Mapping[str, int | None],
     *,
     order: Order,
     reverse: bool,
 ) -> list[list[Any]]:
     """The rows of runs: the cells of RUN_COLUMNS, and then those of the chosen columns."""
     known: list[Order] = [*_SORT_KEYS, *RUN_COLUMNS, *columns]
-    sizes = logs.sizes  # Made again at each access.
-    rows = [
-        [
-            *_fields(logs[name], sizes.get(name), last_steps[name]),
-            *(column.cells.get(name) for column in columns),
-        ]
-        for name in names
-    ]
+    rows = [[*fields(name), *(column.cells.get(name) for column in columns)] for name in names]
     return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, order, reverse=reverse)]
 
 
-def _fields(run: Run, size: int | None, step: int | None) -> list[Any]:
-    """The cells of a run in _SORT_KEYS and RUN_COLUMNS."""
-    started, last = run.started, run.last_event
-    took = (last - started).total_seconds() if last and started else None
-    age = None if last is None else -last.timestamp()
-    return [started, size, age, run.state, run.name, step, last, took]
+def fields_of(logs: Logs, last_steps: Mapping[str, int | None]) -> Fields:
+    """A function for the cells of a run in _SORT_KEYS and RUN_COLUMNS."""
+    sizes = logs.sizes
+
+    @cache
+    def fields(name: str) -> list[Any]:
+        run = logs[name]
+        started, last = run.started, run.last_event
+        took = (last - started).total_seconds() if last and started else None
+        age = None if last is None else -last.timestamp()
+        return [started, sizes.get(name), age, run.state, name, last_steps[name], last, took]
+
+    return fields
 
 
 def _sorted(

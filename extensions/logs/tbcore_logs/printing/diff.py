@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import click
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import one_line
+from tbcore.engine import one_line, quoted
 from tbcore_logs import Run
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.noted import RunNotes
-from tbcore_logs.printing.access import opened, opened_for, progress, run_named
+from tbcore_logs.printing.access import has_run, opened, opened_for, progress, run_named
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     PrintedColumn,
@@ -34,6 +35,9 @@ def diff(logdir: str | Sequence[str] | None, names: Sequence[str], *, as_json: b
     Compares the last text and the last scalar of each tag.
     """
     logs = opened_for(names[0]) if logdir is None else opened(logdir)
+    if logdir is None and not has_run(logs, names[0]) and os.path.isdir(names[0]):
+        line = f"{quoted(names[0])} is a directory, not a run; expected [LOGDIR] A B"
+        raise click.UsageError(line, click.get_current_context())
     a, b = (run_named(logs, name) for name in names)
     with progress(lambda: "reading logs"):
         logs.read(runs=[a.name, b.name])

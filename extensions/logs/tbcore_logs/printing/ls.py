@@ -12,6 +12,7 @@ from tbcore_logs.printing.columns import (
     column_of,
     column_of_tag,
     columns_of,
+    fields_of,
     group_table,
     grouped,
     line_of,
@@ -59,11 +60,13 @@ def list_runs(
     logs, names = selection.opened()
     read(logs, logs)
     attributes = logs.attributes()
+    last_steps = attributes.last_steps() if by is None else [None] * len(attributes.runs)
+    fields = fields_of(logs, dict(zip(attributes.runs, last_steps, strict=True)))
     if columns is None:
         tags = attributes.index.scalar_tags.most_common()[:_NUM_DEFAULT_TAGS]
         chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
     elif by is None:
-        chosen = columns_of(columns, logs, attributes)
+        chosen = columns_of(columns, logs, attributes, fields)
     else:
         chosen = [column_of(text, attributes) for text in columns]
     chosen, order = with_order(sort, chosen, by, lambda: attributes)
@@ -80,8 +83,7 @@ def list_runs(
             print_table(table.columns, table.rows, form)
         selection.mention_archived(logs, [name for own in table.members for name in own])
         return 0
-    steps = dict(zip(attributes.runs, attributes.last_steps(), strict=True))
-    rows = run_rows(logs, names, chosen, steps, order=order, reverse=reverse)[:limit]
+    rows = run_rows(fields, names, chosen, order=order, reverse=reverse)[:limit]
     shown = [*_OWN_COLUMNS]
     is_named = columns is not None
     for c in chosen:

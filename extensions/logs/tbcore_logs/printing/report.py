@@ -34,6 +34,7 @@ from tbcore_logs.printing.columns import (
     Column,
     Order,
     column_of,
+    fields_of,
     group_table,
     grouped,
     run_rows,
@@ -194,8 +195,9 @@ def _rows(
     steps = {run.name: _last_step(run, tags) for run in runs}
     rows = []
     labels = notes.labels(names)
+    fields = fields_of(logs, steps)
     for _, name, step, _, _, *cells in run_rows(
-        logs, names, columns, steps, order=order, reverse=reverse
+        fields, names, columns, order=order, reverse=reverse
     ):
         texts = [column.short(cell) for column, cell in zip(columns, cells, strict=True)]
         color = notes.color(name, "")
