@@ -179,7 +179,7 @@ def test_a_column_has_the_change_over_the_last_steps(open_page: Any) -> None:
 
 
 def test_a_heading_sorts_the_list(open_page: Any) -> None:
-    """Up, down, and back to the usual order; runs without a value are last; tabs do not change."""
+    """Up, down, and back to the usual order; runs without a value are last; tabs follow."""
     page = open_page("#probe&columns=lr,val/loss:last")
     wait_for_cells(page, "exp/a", "0.1", "1")
     unsorted = "exp/,exp/a,exp/b,exp/c,other"
@@ -196,7 +196,7 @@ def test_a_heading_sorts_the_list(open_page: Any) -> None:
     page.wait_for_function("() => location.hash.endsWith('&sort=-lr')")  # not the link of before
     page.reload()
     wait_for_names(page, "exp/,exp/a,exp/c,exp/b,other")
-    page.wait_for_function("() => globalThis.shown === 'exp/a,exp/b,exp/c,other'")
+    page.wait_for_function("() => globalThis.shown === 'exp/a,exp/c,exp/b,other'")
     heading.get_by_role("button").focus()
     page.keyboard.press("Space")
     wait_for_names(page, unsorted)
