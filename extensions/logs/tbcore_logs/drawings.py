@@ -49,9 +49,9 @@ def colors_of(names: Sequence[str], everything: Sequence[str], scheme: str) -> d
     slots: dict[str, int] = {}
     for name in ordered:
         own = reduce(lambda code, char: (31 * code + ord(char)) % 65521, name, 0)
-        others = ((own + k) % 12 + 12 * (k > 11) for k in range(24))
-        is_alone = len(ordered) > 24
-        slots[name] = next(slot for slot in others if is_alone or slot not in slots.values())
+        others = ((own + k) % 7 if k < 7 else k for k in range(24))
+        free = (slot for slot in others if slot not in slots.values())
+        slots[name] = own % 12 if len(ordered) > 24 else next(free)
     palette = SCHEMES[scheme][1] + _MORE
     return {name: f"#{palette[6 * slots[name] : 6 * slots[name] + 6]}" for name in names}
 

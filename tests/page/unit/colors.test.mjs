@@ -23,6 +23,17 @@ test("the first two dozen runs have different colours, in both themes", () => {
   }
 });
 
+test("the first seven colours are far apart, also with red-green colour blindness", () => {
+  for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
+    for (const theme of THEMES) {
+      const colors = [...colorsOf(names.slice(0, 7), theme).values()];
+      for (const [vision, min] of /** @type {const} */ ([["normal", 0.17], ["protan", 0.1], ["deutan", 0.1]])) {
+        assert.ok(minDistance(colors.map((color) => oklab(color, vision))) >= min, `${theme}, ${vision}`);
+      }
+    }
+  }
+});
+
 test("a dozen colours are distinguishable with all kinds of colour vision, and have a contrast of 3 to 1 on cards", () => {
   for (const [theme, ground] of /** @type {const} */ ([["light", "#ffffff"], ["dark", "#171b22"]])) {
     const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];

@@ -1,10 +1,10 @@
 /**
  * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name has one of twelve colours, which its hash selects: it depends on no other name, so runs that
+ * A name has one of seven colours, which its hash selects: it depends on no other name, so runs that
  * come, go or are put away change nothing. Only of names that are in sight together, those whose
- * colour another one before them has, get the next unused one. `tbcore_logs.drawings` has the same
- * colours and rule.
+ * colour another one before them has, get the next unused one of two dozen. If there are more, each
+ * has one of twelve. `tbcore_logs.drawings` has the same colours and rule.
  */
 
 import { byName } from "../address.js";
@@ -15,7 +15,8 @@ import { byName } from "../address.js";
  * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
  * vision, and moved hues, lightness and chroma in OKLCH. All have a contrast of at least 3 to cards,
  * and any two a distance in OKLab of at least 0.085, and 0.06 as seen with protanopia, deuteranopia
- * or tritanopia (matrices of Machado, Oliveira and Fernandes, 2009). With those below, any two differ
+ * or tritanopia (matrices of Machado, Oliveira and Fernandes, 2009); of the first seven, which few
+ * lines have, at least 0.17, and 0.1 with protanopia or deuteranopia. With those below, any two differ
  * by at least 10 in CIEDE2000.
  */
 const PALETTE = {
@@ -54,15 +55,15 @@ export function linesInSight(lists, groupOf) {
 }
 
 /**
- * The slot of each name: its own of `count`, or the next one that no name before it has, of twice as
- * many. @param {readonly string[]} names @returns {Map<string, number>}
+ * The slot of each name: its own of the first `count`, or the next one that no name before it has.
+ * @param {readonly string[]} names @returns {Map<string, number>}
  */
-export function slotsOf(names, count = NUM_OWN) {
+export function slotsOf(names, count = 7) {
   const taken = new Set();
   return new Map(names.map((name) => {
     const own = hashOf(name);
     let slot = own % count;
-    for (let k = 1; taken.has(slot) && k < 2 * count; k++) slot = ((own + k) % count) + (k < count ? 0 : count);
+    for (let k = 1; taken.size < NUM_COLORS && taken.has(slot); k++) slot = k < count ? (own + k) % count : k;
     taken.add(slot);
     return [name, slot];
   }));
