@@ -87,8 +87,10 @@ def tail(
         names = [logs.newest().name]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     if goal is not None and goal.name.lower() not in {"step", *map(str.lower, known)}:
-        line = f"no run has the tag {quoted(goal.name)} of --until yet{instead(goal.name, known)}"
-        warn(one_line(line))
+        missing = (
+            f"no run has the tag {quoted(goal.name)} of --until yet{instead(goal.name, known)}"
+        )
+        warn(one_line(missing))
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     notes = RunNotes(lambda: logs.notes)
     has_names = selection.tags is not None
@@ -135,8 +137,11 @@ def _goal(text: str, selection: LogSelection) -> Comparison:
         node = parse(text)
     except BadRequestError as error:
         raise click.UsageError(f"--until: {error}", context) from None
-    is_plain = isinstance(node, Comparison) and node.attribute.stat in (None, "last")
-    if not is_plain or node.number is None:
+    if (
+        not isinstance(node, Comparison)
+        or node.number is None
+        or node.attribute.stat not in (None, "last")
+    ):
         line = f"--until {text!r}: expected one tag and a number, as in 'val/loss<0.3'"
         raise click.UsageError(line, context)
     if node.name != "step" and not selection.tags_of([node.name]):
