@@ -83,6 +83,8 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.queries.attributes import RunAttributes as RunAttributes
     from tbcore.queries.attributes import RunColumns as RunColumns
     from tbcore.queries.evaluation import Attribute as Attribute
+    from tbcore.queries.evaluation import Comparison as Comparison
+    from tbcore.queries.evaluation import compare_hparam as compare_hparam
     from tbcore.queries.evaluation import fact_of as fact_of
     from tbcore.queries.evaluation import group_text as group_text
     from tbcore.queries.offers import format_attribute as format_attribute

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tbcore_logs.run import Run, Tag
     from tbcore_logs.series import ScalarSeries
     from tbcore_logs.tables import LogTable, ScalarTable
-    from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
+    from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage, LoggedPrCurve
 
 __all__ = [
     "LogTable", "LoggedAudio", "LoggedHistogram", "LoggedImage", "LoggedItem", "LoggedItems",
-    "Logs", "Point", "Run", "ScalarSeries", "ScalarTable", "Tag", "group_runs",
+    "LoggedPrCurve", "Logs", "Point", "Run", "ScalarSeries", "ScalarTable", "Tag", "group_runs",
     "matching", "open",
 ]  # fmt: skip
 

@@ -14,8 +14,9 @@ class UnknownNameError(NotFoundError, KeyError):
     __str__ = Exception.__str__  # A KeyError would be printed in quotes.
 
 
-def instead(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: names that are close, or else some of all."""
+def instead(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
+    """The end of a message about an unknown name: known or other names that are close, or else
+    some of all that are known."""
     known = [*known]
     there_are = f"; there are: {listed([*map(quoted, known)])}" if known else ""
-    return close_matches(name, known) or there_are
+    return close_matches(name, dict.fromkeys([*known, *others])) or there_are

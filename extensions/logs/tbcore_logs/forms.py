@@ -9,7 +9,7 @@ from tbcore import Claim, Claims, Kind
 from tbcore.values import AUDIO_CLAIMS, HISTOGRAM_CLAIMS, IMAGE_CLAIMS
 
 SCALAR, IMAGE, AUDIO = "scalar", "image", "audio"
-HISTOGRAM, TEXT, GRAPH = "histogram", "text", "graph"
+HISTOGRAM, TEXT, GRAPH, PR_CURVES = "histogram", "text", "graph", "pr_curves"
 
 CLAIMS: Mapping[str, Claims] = {
     SCALAR: (Claim(is_scalar=True),),
@@ -18,8 +18,9 @@ CLAIMS: Mapping[str, Claims] = {
     HISTOGRAM: HISTOGRAM_CLAIMS,
     TEXT: (Claim("tensor", "text", False),),
     GRAPH: (Claim("graph_def"), Claim("tensor", "graphs", False)),
+    PR_CURVES: (Claim("tensor", "pr_curves", False),),
 }
-"""The kinds of each form that `tbcore.values` can decode."""
+"""The kinds of each form that can be decoded."""
 
 
 @lru_cache(maxsize=1024)
@@ -29,3 +30,8 @@ def form_of(kind: Kind) -> str:
         if any(claim.matches(kind) for claim in claims):
             return form
     return kind.plugin_name or kind.field
+
+
+def plural_of(form: str) -> str:
+    """`images` for `image`: also the method of a run."""
+    return form if form in (AUDIO, PR_CURVES) else f"{form}s"

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from tbcore import BadRequestError, ScalarSeries
 from tbcore.engine import (
     RunColumns,
-    close_matches,
     fact_of,
     format_attribute,
     group_text,
@@ -168,9 +167,9 @@ def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
     if not known.candidates(name):
         columns.report(*index.hparams.problems)
         what, rules = ("hyperparameter", _WORDS) if kind == "hparam" else ("tag", ())
-        names = known.most_common()
-        others = close_matches(name, [*names, *rules]) or instead(name, names)
-        raise UnknownNameError(f"no run has the {what} {quoted(name)}{others}")
+        names = (index.scalar_tags if kind == "value" else known).most_common()
+        line = f"no run has the {what} {quoted(name)}{instead(name, names, rules)}"
+        raise UnknownNameError(line)
     if stat is None:
         return format_attribute(attribute), columns.hparams(name)
     points = columns.points(name, stat, step)

@@ -17,12 +17,23 @@ from tbcore import DataError, Item, NotFoundError, values
 from tbcore.engine import RunView, is_live, items_of, listed, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError, instead
-from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
+from tbcore_logs.forms import (
+    AUDIO,
+    CLAIMS,
+    GRAPH,
+    HISTOGRAM,
+    IMAGE,
+    PR_CURVES,
+    SCALAR,
+    TEXT,
+    form_of,
+    plural_of,
+)
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
 from tbcore_logs.reading import Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
-from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
+from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage, LoggedPrCurve, pr_curve
 
 HParam = float | str | bool
 """The value of a hyperparameter."""
@@ -115,10 +126,10 @@ class Run:
             return ScalarSeries(self._data.view.scalars(self.name, tag))
         except NotFoundError as error:
             line = f"no tag {quoted(tag)} in run {quoted(self.name)}"
-            line += instead(tag, self.scalar_tags)
+            line += instead(tag, self.scalar_tags, self)
             if tag in self:
                 kind = self.tags[tag].kind
-                method, line = kind if kind == AUDIO else f"{kind}s", str(error)
+                method, line = plural_of(kind), str(error)
                 line += f"; see run.{method}({tag!r})" if hasattr(self, method) else ""
             raise UnknownNameError(line) from None
 
@@ -152,6 +163,10 @@ class Run:
         Each is a str, or an array of str in the logged shape if several or none were logged.
         """
         return self._items(tag, TEXT, _text)
+
+    def pr_curves(self, tag: str) -> LoggedItems[LoggedPrCurve]:
+        """The precision-recall curves of a tag. Raises KeyError for an unknown tag."""
+        return self._items(tag, PR_CURVES, pr_curve)
 
     def graph(self) -> LoggedItems[bytes]:
         """The graphs of the model, each as a serialized GraphDef; the last one is the newest."""
@@ -227,7 +242,7 @@ class Run:
         except NotFoundError as error:
             message = str(error)
             if tag in self:
-                what = form if form == AUDIO else f"{form}s"
+                what = plural_of(form)
                 others = self._tags_with(form)
                 known = f"; tags with {what}: {listed([*map(quoted, others)])}"
                 where = f"{quoted(tag)} in run {quoted(self.name)}"

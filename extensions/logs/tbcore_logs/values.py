@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.values import AudioValue, HistogramValue, ImageValue
+from tbcore import DecodeError
+from tbcore.values import AudioValue, HistogramValue, ImageValue, Value, tensor
 from tbcore_logs.drawings import Markup
 
 _TYPES = {
@@ -117,3 +118,27 @@ class LoggedAudio(AudioValue):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(clip.encoded):,} bytes" for clip in self.clips)
         return f"LoggedAudio(content_type={self.content_type!r}, clips=[{sizes}])"
+
+
+class LoggedPrCurve(NamedTuple):
+    """A precision-recall curve as it was logged. All arrays have the shape (num_thresholds,)."""
+
+    true_positives: NDArray[Any]
+    false_positives: NDArray[Any]
+    true_negatives: NDArray[Any]
+    false_negatives: NDArray[Any]
+    precision: NDArray[Any]
+    """0 where no prediction reaches the threshold."""
+    recall: NDArray[Any]
+    thresholds: NDArray[np.float64]
+    """Ascending, evenly from 0 to 1."""
+
+
+def pr_curve(value: Value) -> LoggedPrCurve:
+    """The curve in a tensor of shape (6, num_thresholds). Raises DecodeError for any other."""
+    rows = tensor(value)
+    if rows.ndim != 2 or len(rows) != 6 or rows.dtype.kind not in "fiu":
+        raise DecodeError(
+            f"expected numbers of shape (6, thresholds), got {rows.dtype}{rows.shape}"
+        )
+    return LoggedPrCurve._make([*rows, np.linspace(0.0, 1.0, rows.shape[1])])

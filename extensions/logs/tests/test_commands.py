@@ -459,7 +459,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["ls", "LOGS/empty/file.txt"], 2, "is not an event file"),
         (["ls", "LOGS", "--where", "lr>"], 2, "--where: "),
         (["ls", "LOGS", "--where", "re:("], 2, "--where: "),
-        (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; did you mean 'loss'?"),
+        (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; close: 'loss'"),
         (["ls", "LOGS", "-n", "-1"], 2, "expected an int, 0 or more"),
         (["tail", "LOGS", "--total", "x"], 2, "--total: 'x' is not valid; expected an int, 0 or"),
         (["tags", "LOGS", "--tags", "los"], 1, "no tag 'los'; close: 'loss'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import shlex
@@ -275,3 +276,47 @@ def test_it_ends_when_its_reader_is_gone(tmp_path: Path, reader: str) -> None:
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
         assert done.stdout
+
+
+@pytest.mark.parametrize(
+    ("goal", "last"), [("loss<0.3", 8), ("LOSS<=0.3", 7), ("loss=nan", 10), ("step>=4", 4)]
+)
+def test_it_ends_with_the_line_that_was_waited_for(tmp_path: Path, goal: str, last: int) -> None:
+    """Among those that were logged before; numbers are compared as they are printed."""
+    loss = [(step, 1 - step / 10) for step in range(10)] + [(10, math.nan), (11, 0.0)]
+    write_run(tmp_path, scalars={"loss": loss})
+    waiting = command("tail", tmp_path, "--until", goal, "-n", "2")
+    result = subprocess.run(waiting, stdout=subprocess.PIPE, encoding="utf-8", env=environment())
+    steps = [line.split("\t")[1] for line in result.stdout.splitlines()]
+    assert (result.returncode, steps) == (0, ["step", str(last - 1), str(last)])
+
+
+def test_it_waits_for_a_line(tmp_path: Path, follow: Callable[..., Follower]) -> None:
+    path = write_run(tmp_path, "a", scalars={"loss": [1.0]}, filename="tfevents")
+    follower = follow(tmp_path, "--until", "acc>0.5")
+    line = "tbcore: warning: no run has the tag 'acc' of --until yet; there are: 'loss'"
+    assert follower.errors.get(timeout=WAIT_SECONDS) == line
+    follower.next()
+    assert follower.next().startswith("a\t0\t")
+    for step, value in enumerate((0.5, 0.75), 1):
+        with EventFileWriter(path) as writer:
+            writer.add_summary(step, summaries.scalar("acc", value))
+        assert follower.next().endswith(f"\t{value}")
+    assert follower.process.wait(WAIT_SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--until", "loss"], "--until 'loss': expected one tag and a number, as in"),
+        (["--until", "loss:min<3"], "--until 'loss:min<3': expected one tag and a number"),
+        (["--until", "loss<"], "--until: "),
+        (["--until", "loss<3", "--tags", "acc"], "--until: 'loss' is not one of --tags"),
+    ],
+)
+def test_what_cannot_be_waited_for_is_refused(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    result = piped("tail", tmp_path, *options)
+    assert result.returncode == 2
+    assert message in result.stderr

@@ -15,7 +15,7 @@ import pytest
 from commands import lines, on_terminal, piped
 
 import tbcore
-from tbcore_testing import write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 from tbcore_testing.summaries import png
 
 
@@ -300,3 +300,20 @@ def test_python_says_what_there_is_in_place_of_what_was_asked(tmp_path: Path) ->
         tbcore.open(tmp_path).scalars("zzz")
     assert run["loss"] == tbcore.open(tmp_path)["a"]["loss"] != run["loss"][:1]
     assert run["loss"][-1].step == 1
+
+
+def test_precision_recall_curves_are_arrays(tmp_path: Path) -> None:
+    """The counts at each threshold are those of the predictions that reach it."""
+    labels, predictions = [False, True, True, True], [0.1, 0.4, 0.6, 0.9]
+    with EventFileWriter(tmp_path / "a" / "tfevents") as writer:
+        writer.add_summary(3, summaries.pr_curve("cats", labels, predictions, num_thresholds=3))
+    run = tbcore.open(tmp_path)["a"]
+    [item] = run.pr_curves("cats")
+    assert (item.step, run.tags["cats"].kind) == (3, "pr_curves")
+    assert item.value.thresholds.tolist() == [0.0, 0.5, 1.0]
+    assert item.value.true_positives.tolist() == [3, 2, 0]
+    assert item.value.false_positives.tolist() == [1, 0, 0]
+    assert item.value.precision.tolist() == [0.75, 1.0, 0.0]
+    assert item.value.recall == pytest.approx([1.0, 2 / 3, 0.0])
+    with pytest.raises(KeyError, match=r"has no numbers; see run\.pr_curves\('cats'\)$"):
+        run["cats"]

@@ -181,7 +181,7 @@ def test_what_there_is_not_is_a_line_once_all_is_read(
         f"{path}: 'goals': no run has the tags 'a', 'b'",
         f"{path}: 'descriptions': no run has the tag 'c'",
         f"{path}: 'group': no run has the hyperparameter 'lrr'; close: 'lr'",
-        f"{path}: 'color': no run has the tag 'acc'",
+        f"{path}: 'color': no run has the tag 'acc'; there are: 'val/loss'",
     ]
     assert [r.message for r in caplog.records if "tbcore.json" in r.message] == [
         f"notes: {line}" for line in problems

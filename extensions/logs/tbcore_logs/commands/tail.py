@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     "--total", metavar="STEPS", type=whole_number,
     help="Print the rate, and the time until this step.",
 )  # fmt: skip
+@click.option(
+    "--until", metavar="TAG<NUMBER",
+    help="Follow, and end with status 0 after the first line of which this is true, such as "
+         "'val/loss<0.3' or 'loss=nan'.",
+)  # fmt: skip
 @tags_option
 @selects_runs
 @form_options("text json csv")

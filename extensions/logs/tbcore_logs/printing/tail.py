@@ -15,10 +15,12 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.engine import one_line, warn
+from tbcore import BadRequestError
+from tbcore.engine import Comparison, compare_hparam, one_line, parse, quoted, warn
 from tbcore_logs import Run
 from tbcore_logs.commands.arguments import max_bytes
 from tbcore_logs.drawings import time_of
+from tbcore_logs.errors import instead
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.json_output import FirstLines, json_line
@@ -61,9 +63,18 @@ class _Line:
 
 
 def tail(
-    selection: LogSelection, *, limit: int, follow: bool, total: int | None, form: Form | None
+    selection: LogSelection,
+    *,
+    limit: int,
+    follow: bool,
+    total: int | None,
+    until: str | None,
+    form: Form | None,
 ) -> int:
-    """Prints the last lines; returns the exit status. With `follow`, it never returns."""
+    """Prints the last lines; returns the exit status. With `follow`, it returns only after the
+    first line of which `until` is true."""
+    goal = None if until is None else _goal(until, selection)
+    follow = follow or goal is not None
     if follow and max_bytes() is not None:
         context = click.get_current_context()
         raise click.UsageError("--follow and --max_bytes cannot be combined", context)
@@ -75,6 +86,11 @@ def tail(
         # Not by the times of the files: a copy of a log has other times.
         names = [logs.newest().name]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
+    if goal is not None and goal.name.lower() not in {"step", *map(str.lower, known)}:
+        missing = (
+            f"no run has the tag {quoted(goal.name)} of --until yet{instead(goal.name, known)}"
+        )
+        warn(one_line(missing))
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
     notes = RunNotes(lambda: logs.notes)
     has_names = selection.tags is not None
@@ -84,6 +100,9 @@ def tail(
     readers = {name: _LineReader(selection, total) for name in names}
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
     lines.sort(key=lambda named: named[1][0]["wall_time"])
+    ends = (i + 1 for i, (_, line) in enumerate(lines) if _is_reached(goal, *line))
+    end = next(ends, None)
+    lines = lines[:end]
     lines = lines[len(lines) - limit if limit < len(lines) else 0 :]
     if (num_bytes := max_bytes()) is not None:
         newest = FirstLines(num_bytes)
@@ -95,7 +114,7 @@ def tail(
             printer.print(name, *line)
     if not follow and not lines:
         raise click.ClickException("no scalars were logged")
-    for changed in logs.follow() if follow else ():
+    for changed in logs.follow() if follow and end is None else ():
         if is_chosen:
             names = selection.names(logs, is_first=False)
         for name in filter(changed.__contains__, names):
@@ -106,7 +125,40 @@ def tail(
             reader = readers.setdefault(name, _LineReader(selection, total))
             for line in reader.new_lines(logs[name]):
                 printer.print(name, *line)
+                if _is_reached(goal, *line):
+                    return 0
     return 0
+
+
+def _goal(text: str, selection: LogSelection) -> Comparison:
+    """The comparison of --until. Raises UsageError for anything but a tag and a number."""
+    context = click.get_current_context()
+    try:
+        node = parse(text)
+    except BadRequestError as error:
+        raise click.UsageError(f"--until: {error}", context) from None
+    if (
+        not isinstance(node, Comparison)
+        or node.number is None
+        or node.attribute.stat not in (None, "last")
+    ):
+        line = f"--until {text!r}: expected one tag and a number, as in 'val/loss<0.3'"
+        raise click.UsageError(line, context)
+    if node.name != "step" and not selection.tags_of([node.name]):
+        raise click.UsageError(f"--until: {node.name!r} is not one of --tags", context)
+    return node
+
+
+def _is_reached(
+    goal: Comparison | None, fields: Mapping[str, Any], logged: Mapping[str, float]
+) -> bool:
+    """Whether a line has a value of which the comparison is true."""
+    known = {"step": fields["step"], **logged}
+    return goal is not None and any(
+        compare_hparam(exact(value), goal)
+        for name, value in known.items()
+        if name.lower() == goal.name.lower()
+    )
 
 
 def _end_with_reader() -> None:
