@@ -233,6 +233,9 @@ class Server:
         """A number in /proc/PID/status, such as VmRSS in KiB, or Threads."""
         return int(re.findall(rf"^{name}:\s+(\d+)", self.proc("status").read_text(), re.M)[0])
 
+    def memory(self) -> Memory:
+        return Memory(self)
+
     def num_descriptors(self) -> int:
         return len(os.listdir(self.proc("fd")))
 
@@ -245,6 +248,28 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+class Memory:
+    """The memory of a server, in bytes, compared with that when this was made.
+
+    Pages of files, such as those of the program, are left out: a system may take them from a server
+    that does nothing, and they come back with its next work.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        server.proc("clear_refs").write_text("5")  # The maximum is that from now on.
+        self._before = self._kib("VmRSS")
+
+    def _kib(self, name: str) -> int:
+        return self._server.status_figure(name) - self._server.status_figure("RssFile")
+
+    def added(self) -> int:
+        return 1024 * (self._kib("VmRSS") - self._before)
+
+    def most_added(self) -> int:
+        return 1024 * (self._kib("VmHWM") - self._before)
 
 
 def _confine(descriptors: int | None) -> None:

@@ -111,24 +111,6 @@ def start_download(server: Any, route: str, encoding: str) -> subprocess.Popen[s
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-class Memory:
-    """The memory of a server, in bytes, compared with that before."""
-
-    def __init__(self, server: Any) -> None:
-        self.server = server
-        server.proc("clear_refs").write_text("5")  # The maximum is that from now on.
-        self.before = self.now()
-
-    def now(self) -> int:
-        return int(self.server.status_figure("VmRSS")) * 1024
-
-    def added(self) -> int:
-        return self.now() - self.before
-
-    def most_added(self) -> int:
-        return int(self.server.status_figure("VmHWM")) * 1024 - self.before
-
-
 @pytest.mark.parametrize(
     ("route", "kept", "encoding", "ratio"),
     [
@@ -149,7 +131,7 @@ def test_p25_a_body_is_in_memory_once(
     """Bodies of 200 MB, some of which the plugin keeps, so that nothing is added for them."""
     if kept:
         keep(small, kept)
-    memory = Memory(small)
+    memory = small.memory()
     size = int(start_download(small, route, encoding).communicate()[0])
     most = memory.most_added()
     print(f"{route}, {encoding}: {size / 1e6:.0f} MB sent, {most / 1e6:.0f} MB added")
@@ -159,7 +141,7 @@ def test_p25_a_body_is_in_memory_once(
 
 def test_p25_a_client_that_stops_reading_costs_one_body(small: Any) -> None:
     """It delays nobody, and the memory is free again when it has gone."""
-    memory = Memory(small)
+    memory = small.memory()
     client = small.connect()
     client.socket.sendall(b"GET /data/plugin/weight/new HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert client.socket.recv(12) == b"HTTP/1.1 200"
@@ -202,7 +184,7 @@ def test_p25_a_large_response_does_not_delay_others(
 @pytest.mark.release
 def test_p25_a_gibibyte_is_in_memory_once(large: Any) -> None:
     """A body that is made for the request, and freed after it."""
-    memory = Memory(large)
+    memory = large.memory()
     start_download(large, "new", "identity").communicate()
     assert memory.most_added() < MAX_RATIO * (1 << 30)
     large.wait(lambda: memory.added() < 0.2 * (1 << 30))

@@ -63,13 +63,12 @@ class Cost:
 
     def __init__(self, server: Any) -> None:
         self.server = server
-        server.proc("clear_refs").write_text("5")
-        self.memory, self.cpu = server.status_figure("VmHWM"), server.cpu_seconds()
+        self.memory, self.cpu = server.memory(), server.cpu_seconds()
 
     @property
     def megabytes(self) -> float:
         """Growth of the peak of its memory."""
-        return float(self.server.status_figure("VmHWM") - self.memory) * 1024 / 1e6
+        return float(self.memory.most_added()) / 1e6
 
     @property
     def cpu_seconds(self) -> float:
