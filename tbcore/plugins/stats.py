@@ -1,4 +1,4 @@
-"""PluginStats: one plugin's durations, and faults, and the limit on its log lines.
+"""PluginStats: one plugin's durations and faults, and the limit on its log lines.
 
 While code of a plugin runs, the context variable `CURRENT_PLUGIN` holds the plugin's stats. The
 context is copied to the threads of the plugin's pool and to its asyncio tasks, so that log lines

@@ -4,7 +4,7 @@
  * A name has one of seven colours, which its hash selects: it depends on no other name, so runs that
  * come, go or are put away change nothing. Only of names that are in sight together, those whose
  * colour another one before them has, get the next unused one of two dozen. If there are more, each
- * has one of twelve. `tbcore_logs.drawings` has the same colours and rule.
+ * has one of twelve. Figures have the same: see tests/colors.json.
  */
 
 import { byName } from "../address.js";

@@ -8,7 +8,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
-import { labelOf, parseLists } from "../../lib/text-names.js";
+import { labelOf } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
 import { chooseColor, chosenColors } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
@@ -155,9 +155,9 @@ function firstOf(rows, runs) {
 }
 
 /** The order of the list in words. @param {State} state */
-function orderOf({ list, columnsText }) {
+function orderOf({ list, isByColumn }) {
   const { sort, column } = list.value;
-  if (parseLists(columnsText.value).flat().includes(column.slice(1))) return `by ${formatName(column.slice(1))}`;
+  if (isByColumn.value) return `by ${formatName(column.slice(1))}`;
   return sort === "start" ? "newest start first" : sort === "last" ? "latest event first" : "by name";
 }
 

@@ -67,6 +67,7 @@ export class State extends ServerState {
   theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
   /** The layout and order of the run list: as in a link, or as the reader last chose if the address has no choices. */
   list = signal(ownList());
+  isByColumn = computed(() => parseLists(this.columnsText.value).flat().includes(this.list.value.column.slice(1)));
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
   /** Those of the address in their place, as `picture.js` writes them; "" if it has none. */
@@ -110,17 +111,18 @@ export class State extends ServerState {
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => this.rules.value?.runColors.value ?? this.withChosen(this.colorsOf(this.allRuns.value), this.noted.value));
-  /** Sorts runs by a column, if the list is. */
-  sortByColumn = signal((/** @type {readonly string[]} */ runs) => runs);
-  #lastListed = /** @type {readonly string[]} */ ([]);
+  /** Sorts runs by a column, if the list is. @type {Signal<(runs: readonly string[]) => readonly string[]>} */
+  sortByColumn = signal((runs) => runs);
+  /** The result of `listed` before. @type {readonly string[]} */
+  #last = [];
   /** The runs that match the run filter, in the order of the list. @type {ReadonlySignal<readonly string[]>} */
   listed = computed(() => {
-    const runs = orderRuns(this.sortedRuns.value, this.list.value.sort, this.runDetails).filter(this.runFilter.value.matches);
-    const sorted = this.sortByColumn.value(runs);
-    return (this.#lastListed = String(sorted) === String(this.#lastListed) ? this.#lastListed : sorted);
+    const runs = this.sortByColumn.value(orderRuns(this.sortedRuns.value, this.list.value.sort, this.runDetails).filter(this.runFilter.value.matches));
+    return (this.#last = runs.join("\0") === this.#last.join("\0") ? this.#last : runs);
   });
   /** Whether a run is checked, or would be if it were among the newest. @param {string} name */
   #wants = (name) => this.selection.value.except.get(name) ?? this.selection.value.base !== "none";
+  #wanted = computed(() => this.listed.value.filter(this.#wants));
   /** All runs that the page has had. @type {Set<string>} */
   #seen = new Set();
   /**
@@ -128,7 +130,7 @@ export class State extends ServerState {
    * checked by default, these are all that match and that the reader has not unchecked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
-  wantedRuns = computed(() => this.listed.value.filter(this.#wants).map((name) => ({
+  wantedRuns = computed(() => this.#wanted.value.map((name) => ({
     name,
     label: this.noted.value.get(name)?.label ?? name,
     color: this.colors.value.get(name) ?? DEFAULT_COLOR,
@@ -186,7 +188,6 @@ export class State extends ServerState {
     openPreferences(LIST).set(name, value);
   }
 
-
   /** Changes a plugin's setting; null restores the default. @param {string} name  `plugin.setting` @param {string | null} value */
   setSetting(name, value) {
     const settings = this.settings.value;
@@ -224,8 +225,7 @@ export class State extends ServerState {
   colorsOf(names, groupOf) {
     this.allRuns.value.forEach((run) => this.#seen.add(run));
     const all = [...this.#seen];
-    const isShown = (/** @type {string} */ name) => this.#wants(name) && this.runFilter.value.matches(name);
-    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(isShown), this.runs.value.filter(isShown)], groupOf));
+    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(this.#wants).filter(this.runFilter.value.matches), this.#wanted.value], groupOf));
   }
 
   /**
@@ -285,9 +285,9 @@ export class State extends ServerState {
       if (text) values[name] = text;
     }
     const { view, sort, column } = this.list.value;
-    const isByColumn = parseLists(this.columnsText.value).flat().includes(column.slice(1));
+    const order = this.isByColumn.value ? column : sort;
     if (view !== "tree") values.view = view;
-    if (isByColumn || sort !== "name") values.sort = isByColumn ? column : sort;
+    if (order !== "name") values.sort = order;
     const runs = this.#selectionInAddress.value;
     if (runs !== null) values.runs = runs;
     const hash = formatAddress({ tab: this.tab.value, values: { ...values, ...this.settings.value } });

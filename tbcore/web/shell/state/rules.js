@@ -6,7 +6,6 @@ import { computed, effect } from "@preact/signals-core";
 import { withArchived } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
-import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
@@ -92,11 +91,7 @@ export class Rules {
   };
 
   /** Whether the list is in the order of names. */
-  #isByName = computed(() => {
-    const { list, columnsText } = this.#state;
-    const { sort, column } = list.value;
-    return sort === "name" && !parseLists(columnsText.value).flat().includes(column.slice(1));
-  });
+  #isByName = computed(() => this.#state.list.value.sort === "name" && !this.#state.isByColumn.value);
 
   /** Number of runs of each group, without those that are put away. */
   groupSizes = computed(() => new Map(Array.from(this.#members(this.#state.runs.value), ([name, runs]) => [name, runs.length])));
