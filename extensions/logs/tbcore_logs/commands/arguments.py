@@ -42,6 +42,11 @@ LOGDIRS: Any = {
 """The argument LOGDIR of commands that take several: None, a text, or a tuple of texts."""
 
 
+def folders_of(logdir: str | Sequence[str]) -> Sequence[str]:
+    """The texts of an argument LOGDIR, which is one text or several."""
+    return [logdir] if isinstance(logdir, str) else logdir
+
+
 def split_folders(names: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """The arguments `NAME=LOGDIR` at the beginning, and the others. Names alone are runs."""
     from tbcore.engine import folder_spec

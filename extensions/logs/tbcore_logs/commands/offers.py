@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tbcore.engine import in_quotes
-from tbcore_logs.commands.arguments import default_logdir
+from tbcore_logs.commands.arguments import default_logdir, folders_of
 
 Offers = list[CompletionItem[str]]
 Complete = Callable[[click.Context, click.Parameter, str], Offers]
@@ -80,8 +80,7 @@ def _listed(names: Iterable[str], text: str) -> Offers:
 def _runs(logdir: str | Sequence[str] | None) -> Mapping[str, Any]:
     from tbcore_logs.names import files_of_runs
 
-    logdir = logdir or default_logdir()
-    return files_of_runs(*([logdir] if isinstance(logdir, str) else logdir))
+    return files_of_runs(*folders_of(logdir or default_logdir()))
 
 
 def _tags(runs: Mapping[str, Any]) -> Iterable[str]:

@@ -20,7 +20,7 @@ _INSTEAD = {
     "--csv": "--format csv", "-0": "--format names", "--at": "--columns TAG:min",
     "--media": "-o DIR/", "--columns": "--tags TAG",
 }  # fmt: skip
-"""What to write in place of options that there are not, of one command or of all that have it."""
+"""What to use instead of an option that does not exist, in one command or in all that have it."""
 
 
 class LogCommand(Command):
@@ -42,7 +42,7 @@ class LogCommand(Command):
             raise click.UsageError(line, ctx) from None
 
     def _instead(self, option: str) -> str | None:
-        """What this command has in place of an option that it lacks."""
+        """What this command has instead of an option."""
         if own := _INSTEAD.get(f"{self.name} {option}"):
             return own
         name, _, value = _INSTEAD.get(option, "").partition(" ")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--until", metavar="TAG<NUMBER",
-    help="Follow, and end with status 0 after the first line of which this is true, such as "
+    help="Follow, and end with status 0 after the first line for which this is true, such as "
          "'val/loss<0.3' or 'loss=nan'.",
 )  # fmt: skip
 @tags_option

@@ -17,8 +17,18 @@ from typing import Any, NamedTuple
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import note_on, one_line, parse, plural, quoted, warn, warnings_printed
-from tbcore_logs.commands.arguments import default_logdir, split_names
+from tbcore.engine import (
+    folder_spec,
+    is_uri,
+    note_on,
+    one_line,
+    parse,
+    plural,
+    quoted,
+    warn,
+    warnings_printed,
+)
+from tbcore_logs.commands.arguments import default_logdir, folders_of, split_names
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -202,7 +212,7 @@ def if_readable() -> Iterator[None]:
 
 
 def _shown(path: str | Sequence[str]) -> str:
-    return path if isinstance(path, str) else ", ".join(path)
+    return ", ".join(folders_of(path))
 
 
 def opened(logdir: str | Sequence[str] | None, *, waits: bool = False) -> Logs:
@@ -234,7 +244,8 @@ def opened(logdir: str | Sequence[str] | None, *, waits: bool = False) -> Logs:
         if line != said:
             warn(one_line(line))
             said = line
-        time.sleep(_REMOTE_PAUSE_SECONDS if "://" in _shown(path) else _PAUSE_SECONDS)
+        is_remote = any(is_uri(folder_spec(text).path) for text in folders_of(path))
+        time.sleep(_REMOTE_PAUSE_SECONDS if is_remote else _PAUSE_SECONDS)
     context.ensure_object(list).append(logs)  # `main` needs it for the exit status.
     return logs
 

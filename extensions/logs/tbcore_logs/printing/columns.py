@@ -69,7 +69,7 @@ Order = Column | str | None
 
 def column_of(text: str, attributes: RunColumns) -> Column:
     """The column for `TAG:last`, `:min`, `:max`, `:nan`, `:at(STEP)` or `:change(STEPS)`, a
-    hyperparameter, or a tag, of which it has the last value.
+    hyperparameter, or a tag; this shows the tag's last value.
 
     `:nan` is the step of the first value that is not finite, `:argmin` and `:argmax` are those of
     the lowest and the highest one. Raises UsageError if no run has the tag or hyperparameter.

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tbcore.engine import Attribute, one_line, plural
 from tbcore.values import GroupCurve
 from tbcore_logs import Logs, Run, ScalarSeries
+from tbcore_logs.commands.arguments import folders_of
 from tbcore_logs.drawings import SCHEMES, chart_svg, colors_of
 from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
@@ -104,8 +105,7 @@ def report(
     rows, num_rows = rows[:limit], len(rows)
     num_shown = len(rows) if limit is not None else min(len(rows), _MAX_ROWS)
     what = "group" if groups else "run"
-    given = selection.path()
-    folders = map(os.path.abspath, [given] if isinstance(given, str) else given)
+    folders = map(os.path.abspath, folders_of(selection.path()))
     title = ", ".join(map(os.path.basename, folders)) or "runs"
     lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(rows[:num_shown], chosen, what)]
     if num_shown < num_rows:

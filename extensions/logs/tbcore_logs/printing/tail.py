@@ -72,7 +72,7 @@ def tail(
     form: Form | None,
 ) -> int:
     """Prints the last lines; returns the exit status. With `follow`, it returns only after the
-    first line of which `until` is true."""
+    first line for which `until` is true."""
     goal = None if until is None else _goal(until, selection)
     follow = follow or goal is not None
     if follow and max_bytes() is not None:
