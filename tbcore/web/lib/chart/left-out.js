@@ -1,6 +1,6 @@
 /**
  * What a chart leaves out: the range of a y axis that does not cover all values, and what is not
- * shown, in words. Loaded for charts that may leave something out. No DOM.
+ * shown, in words. Loaded for charts that may leave something out.
  */
 
 import { formatValue } from "../format.js";
@@ -72,6 +72,12 @@ export function limitedRange(limits, axis, range) {
 }
 
 // --- words ---------------------------------------------------------------------------------------
+
+/** Shows the note of a chart; if nothing can be shown, in its middle and whole. @param {HTMLElement} element @param {import("./model.js").ChartModel} model */
+export function showNote(element, model) {
+  element.textContent = element.title = noteOf(model);
+  element.style.cssText = model.x.isEmpty || model.y.isEmpty ? "top: 35%; text-align: center; white-space: normal" : "";
+}
 
 /**
  * The ends that a y axis was given: "y axis: 0 to 1", "y axis: from 0", and those that it cannot have.

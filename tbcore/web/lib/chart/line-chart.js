@@ -242,8 +242,7 @@ export class LineChart {
     if (!leftOut && (bandCode || x.log || y.log || y.isEmpty || axes.clip || axes.tail || axes.limits)) {
       import("./left-out.js").then((module) => ((leftOut = module), this.#frame.scheduleDraw()), console.warn);
     }
-    note.textContent = note.title = leftOut?.noteOf(this.#model) ?? "";
-    note.classList.toggle("tb-chart-reason", x.isEmpty || y.isEmpty);
+    leftOut?.showNote(note, this.#model);
     const names = this.#model.farItems.map(({ name }) => name);
     if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
     return this.#model.layOut(place, this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));
