@@ -56,8 +56,8 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
         CSV as drawn
       </button>
     </section>
+    <${OwnAxis} tab=${tab} id=${id} />
     <section>
-      <${OwnAxis} tab=${tab} id=${id} />
       <${Check}
         label="Y axis: range of the last 20 %"
         why="Of the visible part of the x axis; marks show where lines are cut off"
