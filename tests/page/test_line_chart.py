@@ -675,3 +675,18 @@ def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
     assert size[0] == "image/png"
     assert size[1] >= 1280
     assert size[2] > 1000
+
+
+def test_all_axes_of_a_new_chart_count(page: Any) -> None:
+    page.evaluate(
+        """() => {
+          const line = { name: 'one', value: [0, 5, 2] };
+          lab.chart({ label: 'ends', limits: [0, null] }, [line]);
+          lab.chart({ label: 'tail', tail: true }, [line]);
+          lab.included = lab.chart({ label: 'include', include: [-70, 70] }, [line]);
+        }"""
+    )
+    page.wait_for_function("() => tb.all('.tb-chart-note').length === 3")
+    for note in ("y axis: from 0", "y axis: range of the last 20 %"):
+        page.get_by_text(note, exact=True).wait_for()
+    assert ">-60<" in page.evaluate("() => lab.included.toSVG()")

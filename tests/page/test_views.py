@@ -362,3 +362,18 @@ def test_a_plain_address_shows_what_the_log_directory_suggests(
     link.get_by_role("button", name="Views").wait_for()
     link.wait_for_function("() => document.querySelectorAll('.tb-run').length === 3")
     assert link.get_by_role("button", name="View of tbcore.json").count() == 0
+
+
+def test_a_view_has_the_axes_of_single_charts(server: Any, new_profile: Any) -> None:
+    axes = "scalars.cards=loss,y:log,range:0.1:;val/loss,range:0:1"
+    drawn = """() => tb.all('.tb-chart-note').map((note) => note.textContent).join() ===
+      'y axis: from 0.1,,y axis: 0 to 1'"""
+    page = new_profile().open(server.url, address_of(server))
+    page.get_by_role("button", name="Views").wait_for()
+    page.evaluate("(fragment) => void (location.hash = fragment)", f"#scalars&{axes}")
+    page.wait_for_function(drawn)
+    save_view(page, "axes")
+    page = new_profile().open(server.url)
+    page.goto(f"{server.url}/?view=axes")
+    page.wait_for_function(drawn)
+    settled(page, axes)

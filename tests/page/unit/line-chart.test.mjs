@@ -5,10 +5,11 @@ import { test } from "node:test";
 import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
 import { drawScene, sceneMarks } from "../../../tbcore/web/lib/chart/draw.js";
 import { namedItems, pathsOf } from "../../../tbcore/web/lib/chart/export.js";
+import { lineChartFigure } from "../../../tbcore/web/lib/chart/figure.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../../tbcore/web/lib/chart/hover.js";
 import { nextX, selectionAfter } from "../../../tbcore/web/lib/chart/keyboard.js";
 import { ChartModel, describe } from "../../../tbcore/web/lib/chart/model.js";
-import { noteOf } from "../../../tbcore/web/lib/chart/notes.js";
+import * as leftOut from "../../../tbcore/web/lib/chart/left-out.js";
 import { limited, pixelScales, toAxis, valueAt, zoomed } from "../../../tbcore/web/lib/chart/axes.js";
 import { linearPart } from "../../../tbcore/web/lib/chart/series.js";
 import { sentenceOf } from "../../../tbcore/web/lib/chart/words.js";
@@ -16,6 +17,7 @@ import { Recorder, provideCanvas } from "./tools.mjs";
 
 provideCanvas();
 
+const { noteOf } = leftOut;
 const [RED, BLUE, GREEN] = ["#dc3912", "#3366cc", "#109618"];
 const COLORS = { text: "#888888", surface: "#ffffff" };
 /** Size of the plot, CSS pixels: ten pixels a step for 101 steps with margins. */
@@ -48,7 +50,7 @@ function band({ name = "seeds", color = BLUE, dash, ...more }) {
  */
 function modelOf(lines, { bands = [], axes = {}, view = null } = {}) {
   const model = new ChartModel();
-  Object.assign(model, { lines, bands, bandCode, view });
+  Object.assign(model, { lines, bands, bandCode, leftOut, view });
   model.axes = { ...model.axes, ...axes };
   model.updateItems();
   model.updateRanges(false);
@@ -374,7 +376,46 @@ test("a note says what logarithmic axes leave out", () => {
   // The axis is from 1 to 100, with margins of 2 %: its middle is 10.
   const [[name, read, step]] = readings(hitsUnder(model.scene(SIZE, COLORS), { left: SIZE.width / 2, top: 100 }));
   assert.deepEqual([name, Number(read?.toPrecision(6)), step], ["run", 0.316228, 10]);
-  assert.ok(noteOf(modelOf([line("a", [-1, -2])], { axes })).includes("no positive values"));
+});
+
+test("an axis on which nothing can be shown has no ticks, and a sentence says why", () => {
+  /** @type {[axes: object, value: number[], view: [number, number] | null, which: "x" | "y", why: string][]} */
+  const cases = [
+    [{ yScale: "log" }, [-1, 0], null, "y", "All values are 0 or below, which a log axis cannot show."],
+    [{ yScale: "log" }, [1, 2, -1, -1, -1, -1], [3, 5], "y", "All values in view are 0 or below, which a log axis cannot show."],
+    [{ yScale: "log", clip: true, limits: [null, 1] }, [-1], null, "y", "All values are 0 or below, which a log axis cannot show."],
+    [{ xScale: "log" }, [1], null, "x", "All steps are 0 or below, which a log axis cannot show."],
+    [{}, [NaN, Infinity], null, "y", "No value is finite."],
+  ];
+  for (const [axes, value, view, which, why] of cases) {
+    const model = modelOf([line("a", value)], { axes, view });
+    assert.deepEqual([model.ticks(which, 300), noteOf(model)], [[], why]);
+    assert.ok(lineChartFigure(3, "loss", model).includes(why.split(" ")[1]));
+    const shown = modelOf([line("a", [1, 2, 3, 4, 5, 6])], { axes, view });
+    assert.ok(shown.ticks(which, 300).length > 1);
+  }
+});
+
+test("the y axis has the ends that it is given, and marks show what is beyond", () => {
+  /** @type {[axes: any, range: number[], note: string, marks: string[]][]} */
+  const cases = [
+    [{ limits: [0, 1] }, [0, 1], "y axis: 0 to 1", ["l4,-4l4,4", "l4,4l4,-4"]],
+    [{ limits: [0, null] }, [0, 10.72], "y axis: from 0", ["l4,4l4,-4"]],
+    [{ limits: [null, 1] }, [-2.72, 1], "y axis: up to 1", ["l4,-4l4,4"]],
+    [{ limits: [100, null] }, [100, 113.44], "y axis: from 100", ["l4,4l4,-4"]],
+    [{ limits: [null, -100] }, [-113.44, -100], "y axis: up to -100", ["l4,-4l4,4"]],
+    [{ limits: [null, null] }, [-2.72, 10.72], "", []],
+    [{ limits: [1, 0] }, [-2.72, 10.72], "y axis: 1 is not less than 0", []],
+    [{ limits: [0.1, 1], yScale: "log" }, [-1, 0], "y axis: 0.1 to 1, values ≤ 0 not shown", ["l4,-4l4,4"]],
+    [{ limits: [0, 1], yScale: "log" }, [-0.38, 0], "y axis: up to 1, 0 is not on a log axis, values ≤ 0 not shown", ["l4,-4l4,4"]],
+  ];
+  const arrows = ["l4,-4l4,4", "l4,4l4,-4"];
+  for (const [axes, range, note, marks] of cases) {
+    const model = modelOf([line("a", [-2, 0.5, 10])], { axes });
+    assert.deepEqual([model.y.range.map((end) => Number(end.toFixed(2))), noteOf(model)], [range, note]);
+    const [{ stroke }] = sceneMarks(model.scene(SIZE, COLORS), model.items);
+    assert.deepEqual(arrows.filter((arrow) => stroke.includes(arrow)), marks);
+  }
 });
 
 test("the raster draws lines where strokes would be, also if steps decrease", () => {

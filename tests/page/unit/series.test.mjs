@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { traceBand } from "../../../tbcore/web/lib/chart/bands.js";
 import {
-  clipRange,
   countFinite,
   extent,
   farLines,
@@ -17,6 +16,7 @@ import {
   windowOf,
   xColumn,
 } from "../../../tbcore/web/lib/chart/series.js";
+import { clipRange } from "../../../tbcore/web/lib/chart/left-out.js";
 import { padded } from "../../../tbcore/web/lib/chart/axes.js";
 import { nearestIndex } from "../../../tbcore/web/lib/chart/hover.js";
 

@@ -1,6 +1,6 @@
 /**
- * The menu of a card: downloads of the chart and its points, and other tags to draw in the same
- * chart.
+ * The menu of a card: downloads of the chart and its points, its y axis, and other tags to draw in the
+ * same chart.
  */
 
 import { html } from "htm/preact";
@@ -8,6 +8,8 @@ import { useState } from "preact/hooks";
 import { formatName } from "tbcore/format.js";
 import { Check, save } from "tbcore/ui.js";
 import { drawnCSV, saveNumbers } from "./downloads.js";
+import { yAxisOf } from "./lines.js";
+import { OwnAxis } from "./own-axis.js";
 
 /**
  * @typedef {import("./types.js").Part} Part
@@ -36,7 +38,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
 
   const saveDrawn = () => {
-    const chart = { lines: feed.lines.value.lines, bands: feed.bands.value, view: feed.view.value };
+    const chart = { lines: feed.lines.value.lines, bands: feed.bands.value, view: feed.view.value, y: yAxisOf(tab.flagsOf(id), tab.options.logY) };
     save(drawnCSV(chart, tab.options), `${fileName}-drawn.csv`, "text/csv");
   };
 
@@ -54,6 +56,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
         CSV as drawn
       </button>
     </section>
+    <${OwnAxis} tab=${tab} id=${id} />
     <section>
       <${Check}
         label="Y axis: range of the last 20 %"

@@ -32,15 +32,18 @@ export async function saveNumbers(host, tags, runs, format, name, x = "step") {
  * @param {readonly Line[]} chart.lines
  * @param {readonly import("tbcore/chart.js").Band[]} chart.bands
  * @param {View | null} chart.view
+ * @param {ReturnType<typeof import("./lines.js").yAxisOf>} [chart.y]  its scale and its ends are columns, unless it is linear and has all values
  * @param {Pick<Options, "x" | "smooth" | "average">} options
  */
-export function drawnCSV({ lines, bands, view }, { x, smooth, average }) {
+export function drawnCSV({ lines, bands, view, y }, { x, smooth, average }) {
   const { xAxis, xTitle } = axisOf(x);
   const [from, to] = view ?? [-Infinity, Infinity];
   const isSmoothed = smooth > 0;
+  const isPlain = !y || (y.yScale === "linear" && !y.limits);
+  const [axis, ofAxis] = isPlain ? [[], []] : [["y_scale", "y_from", "y_to"], [y.yScale, ...(y.limits ?? [null, null]).map((end) => end ?? "")]];
   /** @param {{ key?: string, name: string }} source @param {ArrayLike<number>} xs @param {(index: number) => number[]} cells */
   const rowsOf = ({ key, name }, xs, cells) =>
-    Array.from(xs, (at, index) => (at >= from && at <= to ? [...(key ? JSON.parse(key) : [name, ""]), ...cells(index).map(numberText)] : [])).filter(({ length }) => length > 0);
+    Array.from(xs, (at, index) => (at >= from && at <= to ? [...(key ? JSON.parse(key) : [name, ""]), ...cells(index).map(numberText), ...ofAxis] : [])).filter(({ length }) => length > 0);
   const shown = lines.filter((line) => !line.faint);
   const xsOf = (/** @type {Line} */ line) => xColumn(line, xAxis, line.startTime);
   if (bands.every(({ x }) => x.length === 0)) {
@@ -48,14 +51,14 @@ export function drawnCSV({ lines, bands, view }, { x, smooth, average }) {
       const columns = [line.step, /** @type {Float64Array} */ (line.wallTime), ...(line.x ? [line.x] : []), line.value, ...(isSmoothed ? [line.smoothed ?? line.value] : [])];
       return rowsOf(line, xsOf(line), (index) => columns.map((column) => column[index]));
     });
-    return toCSV(["run", "tag", "step", "wall_time", ...(xTitle ? ["x"] : []), "value", ...(isSmoothed ? ["smoothed"] : [])], rows);
+    return toCSV(["run", "tag", "step", "wall_time", ...(xTitle ? ["x"] : []), "value", ...(isSmoothed ? ["smoothed"] : []), ...axis], rows);
   }
   const bandRows = bands.flatMap((band) => rowsOf(band, band.x, (i) => [band.x[i], band.mean[i], band.low[i], band.high[i], band.count[i]]));
   const lineRows = shown.flatMap((line) => {
     const [xs, values] = [xsOf(line), line.smoothed ?? line.value];
     return rowsOf(line, xs, (i) => [xs[i], values[i], NaN, NaN, 1]);
   });
-  return toCSV(["group", "tag", xTitle ? "x" : x, average, "low", "high", "count"], [...bandRows, ...lineRows]);
+  return toCSV(["group", "tag", xTitle ? "x" : x, average, "low", "high", "count", ...axis], [...bandRows, ...lineRows]);
 }
 
 /** A number as in the CSV files of the server. @param {number} number */

@@ -13,7 +13,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { DASHES, LinesStore, SCALES, axisOf, described } from "./lines.js";
+import { DASHES, LinesStore, SCALES, axisOf, described, yAxisOf } from "./lines.js";
 
 /** @typedef {import("./types.js").OwnOptions} OwnOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -274,15 +274,14 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   /** The runs that are far out of range; they can be left out of it in this card alone. */
   const [far, setFar] = useState(/** @type {string[]} */ ([]));
   const leavesOut = flags.includes("clip");
-  const clip = options.clip || leavesOut;
-  const tail = flags.includes("tail");
+  const axes = axesOf({ ...options, clip: options.clip || leavesOut }, flags);
   const toggleTable = () => tab.onFlag(id, /^(table|plain)$/, showsTable ? "plain" : "table");
 
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
   const make = (element, on) => {
     const chart = new LineChart(element, {
       label: title,
-      ...axesOf({ ...options, clip, tail }),
+      ...axes,
       cursor,
       onView: (view, settled) => feed.move(view, settled),
       onHover: (hits) => {
@@ -335,10 +334,10 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     dragged=${first}
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
     draw=${(/** @type {LineChart} */ chart) => {
-      chart.setAxes(axesOf({ ...options, clip, tail }));
+      chart.setAxes(axes);
       chart.nameLines(named);
     }}
-    drawnBy=${[options.x, options.logX, options.logY, clip, tail, named]}
+    drawnBy=${[JSON.stringify(axes), named]}
     hint=${!isEmpty || !isNear || error ? "" : feed.isComplete.value ? "no points" : "loading"}
     dashes=${tags.map((tag, index) => [tag, DASHES[index % DASHES.length]])}
     menu=${{
@@ -362,10 +361,10 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
 
 /**
  * The settings of the chart's axes.
- * @param {import("./types.js").Options & { tail: boolean }} options  `tail`: whether the y axis has the range of the last part
+ * @param {import("./types.js").Options} options @param {readonly string[]} flags  of the card
  * @returns {Parameters<LineChart["setAxes"]>[0]}
  */
-function axesOf({ x, logX, logY, clip, tail }) {
+function axesOf({ x, logX, logY, clip }, flags) {
   const { xAxis, xTitle } = axisOf(x);
-  return { xAxis, xTitle, xScale: SCALES[logX], yScale: SCALES[logY], clip, tail };
+  return { xAxis, xTitle, xScale: SCALES[logX], ...yAxisOf(flags, logY), clip, tail: flags.includes("tail") };
 }

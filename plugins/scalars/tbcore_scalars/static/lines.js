@@ -260,6 +260,19 @@ export function axisOf(x) {
 }
 
 /**
+ * The scale and the ends of the y axis of a card. Its flags may have its own: `y:log`, and `range:0:1`
+ * of which an end may be empty.
+ * @param {readonly string[]} flags @param {Options["logY"]} logY  the scale of all other cards
+ * @returns {{ yScale: Query["scale"], limits: [from: number | null, to: number | null] | null }}
+ */
+export function yAxisOf(flags, logY) {
+  const valueOf = (/** @type {string} */ name) => flags.find((flag) => flag.startsWith(name))?.slice(name.length) ?? "";
+  const scale = valueOf("y:");
+  const ends = valueOf("range:").split(":").map((text) => (text && isFinite(Number(text)) ? Number(text) : null));
+  return { yScale: Object.values(SCALES).find((known) => known === scale) ?? SCALES[logY], limits: ends.length === 2 ? [ends[0], ends[1]] : null };
+}
+
+/**
  * The width to request rows for, rounded up so that a small change of size needs no new request.
  * @param {number} width  device pixels
  */

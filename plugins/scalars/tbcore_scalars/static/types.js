@@ -94,8 +94,9 @@ export {};
  * @property {(tag: string) => View | null} viewOf  the view of a tag's cards in the page address
  * @property {(tag: string, view: View | null) => void} onView
  * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full`
- *   (full size), `table` or `plain` (without a table), `clip` (without outliers), and the sort order
- *   of the table (`max-` descending, `max+` ascending)
+ *   (full size), `table` or `plain` (without a table), `clip` (without outliers), `tail` (the range of
+ *   the last part), `y:log` and `range:0:1` (see `yAxisOf`), and the sort order of the table (`max-`
+ *   descending, `max+` ascending)
  * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags
  *   that match `kind`
  * @property {(tag: string) => void} onPin  pins the tag's card to the top, or unpins it

@@ -7,7 +7,8 @@ import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { endedBand, groupNotes, groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
 import { drawnCSV } from "../../tbcore_scalars/static/downloads.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
-import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/lines.js";
+import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView, yAxisOf } from "../../tbcore_scalars/static/lines.js";
+import { refusalOf } from "../../tbcore_scalars/static/own-axis.js";
 
 const { signal } = new AbortController();
 const OPTIONS = ALL.parse({});
@@ -415,4 +416,41 @@ test("a chart is saved as it is drawn", () => {
   assert.deepEqual(csv({ lines: paired, view: [9, 9] }, { x: "tag:epoch" }), ["run,tag,step,wall_time,x,value", '"a, b",loss,3,102,9,3']);
   assert.deepEqual(csv({ bands: [band], lines: [{ ...line, faint: true }] }, { average: "median" }), ["group,tag,step,median,low,high,count", "seeds,loss,1,4,3,inf,3", "seeds,loss,2,5,nan,nan,2"]);
   assert.deepEqual(csv({ bands: [band], view: [1, 1] }, { x: "step" }).slice(1), ["seeds,loss,1,4,3,inf,3", '"a, b",loss,1,1,nan,nan,1']);
+});
+
+test("a card has its own y axis by its flags, otherwise that of the tab", () => {
+  /** @type {[flags: string[], logY: "" | "true" | "symlog", yScale: string, limits: unknown][]} */
+  const cases = [
+    [[], "true", "log", null],
+    [["full", "y:linear"], "true", "linear", null],
+    [["y:symlog", "range:0:1"], "", "symlog", [0, 1]],
+    [["range:-1e-3:"], "", "linear", [-0.001, null]],
+    [["range::0.5", "y:log"], "", "log", [null, 0.5]],
+    [["y:cubic", "range:low:Infinity"], "symlog", "symlog", [null, null]],
+    [["range:5", "year:1", "max-"], "", "linear", null],
+  ];
+  for (const [flags, logY, yScale, limits] of cases) assert.deepEqual(yAxisOf(flags, logY), { yScale, limits });
+});
+
+test("ends that an axis cannot have are refused in words", () => {
+  /** @type {[scale: string, from: string, to: string, refusal: string][]} */
+  const cases = [
+    ["linear", "0", "1", ""],
+    ["linear", "-1", "", ""],
+    ["log", "", "1e-3", ""],
+    ["log", "0", "1", "0 is not on a log axis: its ends are above 0."],
+    ["log", "", "-2", "-2 is not on a log axis: its ends are above 0."],
+    ["symlog", "-10", "10", ""],
+    ["linear", "low", "1", "low is not a number."],
+    ["linear", "1", "1", "1 is not less than 1."],
+    ["linear", "10", "9", "10 is not less than 9."],
+  ];
+  for (const [scale, from, to, refusal] of cases) assert.equal(refusalOf({ scale, from, to }), refusal);
+});
+
+test("a file of what is drawn has the y axis, unless that is linear and has all values", () => {
+  const lines = /** @type {any} */ ([{ name: "a", step: Float64Array.of(0, 1), wallTime: Float64Array.of(5, 6), value: Float64Array.of(2, 0.5) }]);
+  const csv = (/** @type {any} */ y) => drawnCSV({ lines, bands: [], view: null, y }, { x: "step", smooth: 0, average: "mean" }).trim().split("\r\n");
+  assert.deepEqual(csv(yAxisOf([], "")), ["run,tag,step,wall_time,value", "a,,0,5,2", "a,,1,6,0.5"]);
+  assert.deepEqual(csv(yAxisOf(["y:log", "range:0.1:"], "")), ["run,tag,step,wall_time,value,y_scale,y_from,y_to", "a,,0,5,2,log,0.1,", "a,,1,6,0.5,log,0.1,"]);
 });

@@ -5,7 +5,7 @@ import { placeIn } from "./axes.js";
 import { BAND_OPACITY, MAX_AREAS, traceAreas, withArea } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
 import { itemKey } from "./keyboard.js";
-import { noteOf } from "./notes.js";
+import { noteOf } from "./left-out.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**
@@ -32,9 +32,10 @@ export function lineChartSVG(label, model, { element, colors }, more) {
   const noteHeight = note ? 12 : 0;
   const placed = model.layOut(placeIn(width, height - noteHeight, (text) => 6.5 * text.length));
   const layout = { ...placed, top: placed.top + noteHeight };
-  const { x, y, items, axisItems } = model;
-  const marks = sceneMarks(model.scene(layout, colors), items);
-  return chartSVG({ label, width, height, layout, x, y, items, axisItems, named: namedItems(items, model), marks, note, colors, clip: model.axes.clip });
+  const scene = model.scene(layout, colors);
+  const { x, y, items, axisItems, clip } = scene;
+  const marks = sceneMarks(scene, items);
+  return chartSVG({ label, width, height, layout, x, y, items, axisItems, named: namedItems(items, model), marks, note, colors, clip });
 }
 
 /** The picture as an SVG document. @param {Picture} picture */
@@ -62,7 +63,8 @@ export function namedItems(items, { bands }) {
 
 /** The notes of a picture: those given, what bands are, and what the chart leaves out. @param {import("./model.js").ChartModel} model @param {string} [more] */
 export function notesOf(model, more) {
-  return [more ?? "", ...bandNotes(model.axisItems), noteOf(model)].filter(Boolean);
+  const { log } = model.y;
+  return [more ?? "", log ? `y axis: ${scaleOf(log)}` : "", ...bandNotes(model.axisItems), noteOf(model)].filter(Boolean);
 }
 
 /**
@@ -127,5 +129,10 @@ export function pathsOfMarks(marks, surface, scale = 1) {
 /** The title of the x axis. @param {Axis} axis */
 export function titleOf({ kind, title = "", log }) {
   const text = title || AXIS_TITLES[kind];
-  return log ? `${text} (${log === true ? "log" : "symmetric log"} scale)` : text;
+  return log ? `${text} (${scaleOf(log)})` : text;
+}
+
+/** @param {Axis["log"]} log */
+function scaleOf(log) {
+  return log === true ? "log scale" : "symmetric log scale";
 }

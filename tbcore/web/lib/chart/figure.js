@@ -50,7 +50,7 @@ export function lineChartFigure(inches, label, model, more) {
   const width = inches * POINTS_PER_INCH;
   const height = Math.round(90 + 0.22 * width);
   const yTicks = model.ticks("y", height / SCALE);
-  const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(...yTicks.map(({ label: text }) => textWidth(text)));
+  const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(0, ...yTicks.map(({ label: text }) => textWidth(text)));
   const fitting = namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).filter(({ item }) => textWidth(item.name) <= MAX_NAMES_SHARE * width);
   // A legend of some lines would look as if these were of another kind.
   const names = fitting.length === model.axisItems.length ? fitting : [];

@@ -28,8 +28,8 @@ import { MAX_SMOOTHING } from "./series.js";
  * @typedef {import("./legend-rows.js").LegendSort} LegendSort
  */
 
-/** @type {typeof import("./notes.js") | null} null until a chart may leave something out */
-let notes = null;
+/** @type {typeof import("./left-out.js") | null} null until a chart may leave something out */
+let leftOut = null;
 
 /**
  * A chart of many lines, each with its own x values. It has axes, hover, zoom, and marks for values
@@ -58,9 +58,9 @@ export class LineChart {
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
    * @param {import("./types.js").LineChartOptions} options
    */
-  constructor(element, { xAxis = "step", xTitle = "", xScale = "linear", yScale = "linear", clip = false, ...options }) {
+  constructor(element, { xAxis = "step", xTitle = "", xScale = "linear", yScale = "linear", clip = false, tail, limits, include, ...options }) {
     this.#options = options;
-    this.#model.axes = { xAxis, xTitle, xScale, yScale, clip };
+    this.#model.axes = { xAxis, xTitle, xScale, yScale, clip, tail, limits, include };
     this.#frame = new ChartFrame(element, "line chart", {
       isEmpty: () => this.#model.items.length === 0,
       layOut: (place, isResized) => this.#layOut(place, isResized),
@@ -235,13 +235,14 @@ export class LineChart {
     if (isResized) this.#isMoving = false;
     // During a gesture only the x axis changes.
     const onlyX = this.#isMoving && old !== null;
+    this.#model.leftOut = leftOut;
     this.#model.updateRanges(onlyX);
     if (onlyX) return { ...old, xTicks: this.#model.ticks("x", old.width) };
     const { x, y, axes, bandCode } = this.#model;
-    if (!notes && (bandCode || x.log || y.log || axes.clip || axes.tail)) {
-      import("./notes.js").then((module) => ((notes = module), this.#frame.scheduleDraw()), console.warn);
+    if (!leftOut && (bandCode || x.log || y.log || y.isEmpty || axes.clip || axes.tail || axes.limits)) {
+      import("./left-out.js").then((module) => ((leftOut = module), this.#frame.scheduleDraw()), console.warn);
     }
-    note.textContent = note.title = notes?.noteOf(this.#model) ?? "";
+    leftOut?.showNote(note, this.#model);
     const names = this.#model.farItems.map(({ name }) => name);
     if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
     return this.#model.layOut(place, this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));

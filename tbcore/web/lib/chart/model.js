@@ -5,7 +5,7 @@
 
 import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
 import { axisColumn, padded, toAxis, union, valueAt } from "./axes.js";
-import { clipRange, extent, farLines, lastIndex, linearPart, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
+import { extent, farLines, lastIndex, linearPart, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -37,6 +37,7 @@ export class ChartModel {
   /** @type {readonly Line[]} */ lines = [];
   /** @type {readonly Band[]} */ bands = [];
   /** @type {typeof import("./bands.js") | null} null until there are bands */ bandCode = null;
+  /** @type {typeof import("./left-out.js") | null} null until a chart may leave something out */ leftOut = null;
   /** @type {Item[]} in drawing order */ items = [];
   /** @type {Range | null} the visible range of the x axis, in its units; null for the full range */
   view = null;
@@ -44,18 +45,19 @@ export class ChartModel {
   /** @type {Item[]} items that reach far out of the range of all others */ farItems = [];
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
+  #hasY = true;
   /** Ends of the linear parts of the x axis and the y axis, if these are symmetric-logarithmic. @type {(number | false)[]} */
   #linear = [false, false];
 
   /** @returns {Axis & { kind: XAxis }} */
   get x() {
     const { xAxis, xTitle: title, xScale } = this.axes;
-    return { kind: xAxis, title, log: xAxis !== "wall_time" && (xScale === "log" || this.#linear[0]), range: this.#xRange };
+    return { kind: xAxis, title, log: xAxis !== "wall_time" && (xScale === "log" || this.#linear[0]), range: this.#xRange, isEmpty: !this.view && !this.fullRange };
   }
 
   /** @returns {Axis} */
   get y() {
-    return { kind: "value", log: this.axes.yScale === "log" || this.#linear[1], range: this.#yRange };
+    return { kind: "value", log: this.axes.yScale === "log" || this.#linear[1], range: this.#yRange, isEmpty: !this.#hasY };
   }
 
   /** The items that determine the ranges of the axes: all but faint lines, or all if there are only faint lines. */
@@ -90,12 +92,10 @@ export class ChartModel {
   setAxes(axes) {
     const old = this.axes;
     this.axes = { ...old, ...axes };
-    const { xScale, yScale, clip, tail, include } = this.axes;
     const isOther = isOtherAxis(this.axes, old);
-    const isNewX = isOther || xScale !== old.xScale;
-    if (!isNewX && yScale === old.yScale && clip === old.clip && tail === old.tail && String(include) === String(old.include)) return false;
+    if (JSON.stringify(this.axes) === JSON.stringify(old)) return false;
     if (isOther) this.view = null;
-    if (isNewX) this.fullRange = null;
+    if (isOther || this.axes.xScale !== old.xScale) this.fullRange = null;
     this.items = [];
     this.updateItems();
     return true;
@@ -159,28 +159,24 @@ export class ChartModel {
 
   /** Also finds the items that are far out of range. @returns {Range} */
   #visibleYRange() {
-    const { clip, tail, include } = this.axes;
+    const { axes: { clip, tail, include, limits }, leftOut } = this;
     const [min, to] = this.#xRange;
     const from = tail ? to - (to - min) / 5 : min;
-    const { log } = this.y;
+    const { y } = this;
     const items = this.axisItems;
     const extents = items.map((item) => (this.view || tail ? union((this.bandCode?.rangeColumns(item, from, to) ?? item.columns).map((column) => visibleExtent(item.xs, column, from, to))) : item.yExtent));
-    const { usual, isFar } = farLines(extents);
-    this.farItems = items.filter((_, index) => isFar[index]);
-    /** The visible columns of an item, without the values by which it is far out of range. @param {Item} item @param {number} index */
-    const columnsOf = ({ xs, raw, ys, columns, segments, line }, index) =>
-      (line ? [raw ?? ys] : columns)
-        .flatMap((column) => segments.map((segment) => column.subarray(...windowOf(xs, segment, from, to))))
-        .map((column) => (isFar[index] ? column.filter((value) => value >= usual[0] && value <= usual[1]) : column));
-    const range = clip ? clipRange(items.map(columnsOf)) : union([...extents, (!this.view && include) || null]);
-    if (!range) return log ? [-1, 1] : [0, 1];
-    return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
+    const far = farLines(extents);
+    this.farItems = items.filter((_, index) => far.isFar[index]);
+    const known = clip && leftOut ? leftOut.rangeWithoutOutliers(items, far, from, to) : union([...extents, (!this.view && include) || null]);
+    this.#hasY = known !== null;
+    const range = known && y.log && known[0] === known[1] ? /** @type {Range} */ ([known[0] - 0.3, known[0] + 0.3]) : padded(known, 0.06);
+    return limits && leftOut ? leftOut.limitedRange(limits, y, range) : range;
   }
 
   /** The ticks of an axis. @param {"x" | "y"} which @param {number} length  CSS pixels */
   ticks(which, length) {
     const axis = this[which];
-    return axisTicks(axis, length / MIN_TICK_DISTANCE_PX[axis.kind], true);
+    return axis.isEmpty ? [] : axisTicks(axis, length / MIN_TICK_DISTANCE_PX[axis.kind], true);
   }
 
   /** @param {import("./types.js").Place} place @param {number | false} [right]  space beside the plot, CSS pixels; false for the usual */
@@ -197,8 +193,8 @@ export class ChartModel {
    * @returns {import("./types.js").Scene}
    */
   scene({ width, height }, colors, isMoving = false) {
-    const { items, axisItems, x, y, axes: { clip, tail = false }, bandCode } = this;
-    return { bandCode, items, axisItems, x, y, width, height, clip: clip || tail, isMoving, colors };
+    const { items, axisItems, x, y, axes: { clip, tail, limits }, bandCode } = this;
+    return { bandCode, items, axisItems, x, y, width, height, clip: Boolean(clip || tail || limits), isMoving, colors };
   }
 }
 

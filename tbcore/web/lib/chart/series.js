@@ -147,29 +147,6 @@ export function farLines(extents) {
 }
 
 /**
- * The range of some lines without outliers: from the 5 % to the 95 % quantile of the values of all
- * lines, extended on both sides by half of its length, but not past the smallest and largest value.
- * Each line counts alike, by 101 quantiles of about 500 evenly spaced values.
- * @param {readonly (readonly Float64Array[])[]} lines  the columns of each line
- * @returns {Range | null} null if no value is finite
- */
-export function clipRange(lines) {
-  const quantiles = lines.flatMap((columns) => {
-    const every = Math.max(1, Math.floor(columns.reduce((sum, { length }) => sum + length, 0) / 500));
-    const sample = [];
-    for (const column of columns) for (let i = 0; i < column.length; i += every) if (Number.isFinite(column[i])) sample.push(column[i]);
-    const sorted = Float64Array.from(sample).sort();
-    return sorted.length > 0 ? Array.from({ length: 101 }, (_, i) => sorted[Math.round((i * (sorted.length - 1)) / 100)]) : [];
-  });
-  if (quantiles.length === 0) return null;
-  const sorted = Float64Array.from(quantiles).sort();
-  const low = sorted[Math.floor((sorted.length - 1) * 0.05)];
-  const high = sorted[Math.ceil((sorted.length - 1) * 0.95)];
-  const margin = high / 2 - low / 2;
-  return [Math.max(sorted[0], low - margin), Math.min(sorted[sorted.length - 1], high + margin)];
-}
-
-/**
  * The end of the linear part of a symmetric-logarithmic axis: the power of ten up to which about a
  * share of the values are, but at least a millionth of the largest one. Each column counts alike, by
  * about 100 evenly spaced values if the share is 0.1, and all if it is 0; zeros do not count.

@@ -15,6 +15,7 @@ export {};
  *   points from .. to - 1, joined by a line; `rising`: their x never decreases; `fewer`: the mean of
  *   a band is over fewer runs than before
  * @typedef {[min: number, max: number]} Range
+ * @typedef {readonly [from: number | null, to: number | null]} Limits  values; null for the end of the data
  * @typedef {"linear" | "log" | "symlog"} Scale  `symlog`: logarithmic on both sides of 0, and linear
  *   near it, up to what \`linearPart\` finds
  *
@@ -79,6 +80,7 @@ export {};
  *   are cut off; default false. All lines count alike
  * @property {boolean} [tail]  gives the y axis the range of the last 20 % of the visible x axis, and
  *   marks where lines are cut off
+ * @property {Limits | null} [limits]  the ends of the y axis; lines are marked where they are cut off
  * @property {Range | null} [include]  what a linear y axis covers at least, unless the chart is zoomed:
  *   the range of several charts that are compared
  *
@@ -136,6 +138,8 @@ export {};
  * @property {boolean | number} log  true for a logarithmic axis; for a symmetric-logarithmic one the
  *   end of its linear part
  * @property {Range} range  the visible range, in axis coordinates
+ * @property {boolean} [isEmpty]  whether none of the values is on the axis: its range then means
+ *   nothing, and it has no ticks
  *
  * @typedef {{ value: number, share: number, label: string }} Tick  `share`: position on the axis,
  *   from 0 to 1; a minor tick has no label
