@@ -160,6 +160,21 @@ def test_a_menu_gives_the_focus_back(open_page: Any) -> None:
     wait_for_focus(page, "More options for accuracy")
 
 
+def test_a_menu_leaves_the_focus_that_has_gone_on(open_page: Any) -> None:
+    """A key right after the Escape goes where the reader is, and does not press the menu's button."""
+    page = open_page("#scalars&tagQuery=accuracy")
+    page.wait_for_function(IS_DRAWN)
+    tab_to(page, "More options for accuracy")
+    page.keyboard.press("Enter")
+    tab_to(page, "Y axis: range of the last 20 %")
+    page.evaluate("""async () => {
+        tb.all('[popover=auto]:popover-open')[0].hidePopover();
+        document.querySelector('input[aria-label="Filter runs"]').focus();
+        await new Promise((done) => setTimeout(done));
+    }""")
+    assert page.evaluate(FOCUSED)["name"] == "Filter runs"
+
+
 def test_sessions_are_limited_to_a_range_with_the_keys(open_page: Any) -> None:
     page = open_page("#hparams")
     page.wait_for_function(IS_DRAWN)

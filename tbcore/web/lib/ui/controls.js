@@ -66,9 +66,10 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
   const id = useId();
   const [open, setOpen] = useState(false);
   const onToggle = (/** @type {ToggleEvent} */ event) => setOpen(event.newState === "open");
-  /** Gives the focus back to the button, as browsers do not in a shadow root. Not at once: an Enter that closes would press it. @param {ToggleEvent} event */
+  /** Gives the focus back to the button, as browsers do not in a shadow root. Not at once: an Enter that closes would press it. Not if it is elsewhere by then. @param {ToggleEvent} event */
   const onBeforeToggle = ({ newState }) => {
-    if (newState === "closed" && box.current?.matches(":focus-within")) setTimeout(() => button.current?.focus());
+    const hasFocus = () => box.current?.matches(":focus-within");
+    if (newState === "closed" && hasFocus()) setTimeout(() => (hasFocus() || document.activeElement === document.body) && button.current?.focus());
   };
 
   // Place the popover below the button, aligned with its right edge but inside the window. Place it
