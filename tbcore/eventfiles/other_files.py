@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 from typing import NamedTuple
 
 _KINDS = re.compile(
@@ -68,11 +69,20 @@ def matches(path: str, pattern: str) -> bool:
     )
 
 
-def depth_of(path: str, patterns: Collection[str]) -> int:
+@lru_cache(maxsize=1 << 6)
+def last_steps(patterns: frozenset[str]) -> Callable[[str], object]:
+    """Returns a function that is true for the base names that match the last step of a pattern."""
+    steps = sorted({pattern.rpartition("/")[2] for pattern in patterns})
+    return re.compile("|".join(map(translate, steps)) or "(?!)").match
+
+
+def depth_of(path: str, patterns: frozenset[str]) -> int:
     """How many directories below that of its run a file is, by the patterns that match its path.
 
     The largest number if several patterns match, and -1 if none does.
     """
+    if not last_steps(patterns)(path.rpartition("/")[2]):
+        return -1  # Most files: one expression for all patterns.
     return max((p.count("/") for p in patterns if matches(path, p)), default=-1)
 
 
