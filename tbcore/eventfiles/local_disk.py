@@ -383,7 +383,9 @@ def _open_below(path: str, directory: str, flags: int) -> int:
 
     Each step is opened in the one before, so that nothing that is replaced now leads out.
     """
-    *steps, name = os.path.relpath(path, directory).split(os.sep)
+    is_below = path.startswith(f"{directory}{os.sep}")  # Usually; relpath takes five times as long.
+    relative = path[len(directory) + 1 :] if is_below else os.path.relpath(path, directory)
+    *steps, name = relative.split(os.sep)
     if os.pardir in steps:
         raise OSError(f"it is not below {directory}")
     to_enter = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY

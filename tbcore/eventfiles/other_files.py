@@ -81,9 +81,18 @@ def depth_of(path: str, patterns: frozenset[str]) -> int:
 
     The largest number if several patterns match, and -1 if none does.
     """
-    if not last_steps(patterns)(path.rpartition("/")[2]):
+    name = path.rpartition("/")[2]
+    if not last_steps(patterns)(name) or name in ("", ".", ".."):
         return -1  # Most files: one expression for all patterns.
-    return max((p.count("/") for p in patterns if matches(path, p)), default=-1)
+    flat = _flat(patterns)
+    depth = 0 if last_steps(flat)(name) else -1
+    return max((p.count("/") for p in patterns - flat if matches(path, p)), default=depth)
+
+
+@lru_cache(maxsize=1 << 6)
+def _flat(patterns: frozenset[str]) -> frozenset[str]:
+    """The patterns with a single step."""
+    return frozenset(pattern for pattern in patterns if "/" not in pattern)
 
 
 def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:

@@ -7,9 +7,11 @@ column is added: until the file has as many rows as before, what was read before
 from __future__ import annotations
 
 import csv
+import os
 import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ _STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "upda
 """Names of columns with steps, the best ones first."""
 _PIECE_BYTES = 1 << 20
 _MAX_HEADER_BYTES = 1 << 20
+_MIN_BYTES_FOR_ARRAYS = 1 << 12
 _MAX_YAML_BYTES = 1 << 20
 _MAX_COLUMNS = 10_000
 _REWRITE_SECONDS = 10.0
@@ -48,8 +51,14 @@ def _header(source: Any) -> _Header | None:
     if b"\n" not in head and len(head) == 1 << 13:
         head = source.read(0, _MAX_HEADER_BYTES)
     line, newline, _ = head.partition(b"\n")
-    text = line.decode("utf-8-sig", "replace").strip("\r")
-    if not newline or not text or "\0" in text:
+    return _parsed(line + newline) if newline else None
+
+
+@lru_cache(maxsize=64)
+def _parsed(line: bytes) -> _Header | None:
+    """The header in a line, which many runs share; None if no column has steps."""
+    text = line.decode("utf-8-sig", "replace").strip("\r\n")
+    if not text or "\0" in text:
         return None
     separator = max(",;\t", key=text.count)
     names: list[str] = []
@@ -59,7 +68,7 @@ def _header(source: Any) -> _Header | None:
     step = next((lower.index(name) for name in _STEPS if name in lower), None)
     if step is None or not 1 < len(names) <= _MAX_COLUMNS:
         return None
-    return _Header(line + newline, separator, names, step)
+    return _Header(line, separator, names, step)
 
 
 class Runs:
@@ -119,7 +128,11 @@ class Reader:
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         file = files[0]
         yield _facts(posixpath.dirname(file.path))
-        while piece := self._piece(file):
+        is_whole = False
+        while not is_whole:
+            piece, is_whole = self._piece(file)
+            if not piece:
+                break
             assert self._header
             columns, num_bad = _columns(piece, self._header.separator, len(self._header.names))
             if num_bad:
@@ -134,8 +147,9 @@ class Reader:
             raise BlockingIOError
         self._runs.num_rows[self._path] = self._num_rows
 
-    def _piece(self, file: EventFile) -> bytes:
-        """The next whole lines; empty at the end of the file."""
+    def _piece(self, file: EventFile) -> tuple[bytes, bool]:
+        """The next whole lines, and whether they end where the file does."""
+        is_first = self._header is None
         with opened(file) as source:
             if self._header is None:
                 self._header = _header(source)
@@ -143,8 +157,9 @@ class Reader:
                     raise BlockingIOError
                 self.offset = len(self._header.line)
             line, end = self._header.line, self._end
-            if source.read(0, len(line)) != line or (
-                source.read(self.offset - len(end), len(end)) != end
+            if not is_first and (
+                source.read(0, len(line)) != line
+                or source.read(self.offset - len(end), len(end)) != end
             ):
                 raise FileReplacedError(file.path)
             piece: bytes = source.read(self.offset, _PIECE_BYTES)
@@ -154,7 +169,7 @@ class Reader:
             raise ValueError(f"a line has more than {_PIECE_BYTES} bytes")
         if not self._num_rows:
             self._may_decide_again = is_whole
-        return piece
+        return piece, is_whole
 
     def _points(
         self, columns: Sequence[Sequence[str]], header: _Header, at: float
@@ -195,10 +210,7 @@ def _columns(piece: bytes, separator: str, count: int) -> tuple[Sequence[Sequenc
     """The cells of whole lines, column by column, and the number of lines that do not fit."""
     text = piece.decode("utf-8", "surrogateescape").replace("\r", "")
     if '"' not in text:
-        found = np.frombuffer(piece, np.uint8)
-        ends = np.flatnonzero(found == ord("\n"))
-        cuts = np.searchsorted(np.flatnonzero(found == ord(separator)), ends)
-        if (np.diff(cuts, prepend=0) == count - 1).all():
+        if _has_separators(piece, separator, count - 1):
             cells = text.replace("\n", separator).split(separator)
             return [cells[i:-1:count] for i in range(count)], 0
     lines = text.split("\n")
@@ -208,6 +220,16 @@ def _columns(piece: bytes, separator: str, count: int) -> tuple[Sequence[Sequenc
     )
     whole = [row for row in rows if len(row) == count]
     return list(zip(*whole, strict=True)), sum(map(bool, lines)) - len(whole)
+
+
+def _has_separators(piece: bytes, separator: str, count: int) -> bool:
+    """Whether each line has so many separators."""
+    if len(piece) < _MIN_BYTES_FOR_ARRAYS:
+        return all(line.count(separator.encode()) == count for line in piece.split(b"\n")[:-1])
+    found = np.frombuffer(piece, np.uint8)
+    ends = np.flatnonzero(found == ord("\n"))
+    cuts = np.searchsorted(np.flatnonzero(found == ord(separator)), ends)
+    return bool((np.diff(cuts, prepend=0) == count).all())
 
 
 def _steps(cells: Sequence[str]) -> Sequence[int | None]:
@@ -249,8 +271,11 @@ def _number(cell: str) -> float | None:
 def _facts(folder: str) -> RunFacts:
     """What the file beside a log says. A scan need not find it: most are beside event files."""
     for name in ("hparams.yaml", "args.yaml"):
+        path = posixpath.join(folder, name)
+        if not os.path.lexists(path):
+            continue
         try:
-            with opened(EventFile.unlisted(posixpath.join(folder, name))) as source:
+            with opened(EventFile.unlisted(path)) as source:
                 text = source.read(0, _MAX_YAML_BYTES).decode("utf-8", "replace")
         except OSError:
             continue

@@ -215,12 +215,25 @@ def test_steps_are_decided_once(tmp_path: Path) -> None:
     late = ["rows without a step are left out"]
     assert read(*range(100), 0.5, 7) == ([*range(100), 7], late)
     assert read(*range(100), 10**30, 7) == ([*range(100), 7], late)
-    path = tmp_path / "growing.csv"
-    path.write_text("epoch,loss\n0,1\n1,1\n")
-    reader = Reader(Runs(), "x")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("epoch,loss\n0,1\n1,1\n", "epoch,loss\n0,1\n1,1\n1.5,1\n"),
+        ("epoch,loss\n", "epoch,loss,acc\n0,1,1\n"),
+        ("epoch,loss\n0,1\n", "epoch,acc,loss\n0,1,\n"),
+        ("epoch,loss\n0,1\n", "epoch,loss\n0,2\n1,1\n"),
+        ("epoch,loss\n0,1\n", "epoch,loss\n"),
+    ],
+)
+def test_another_csv_is_read_from_its_start(tmp_path: Path, before: str, after: str) -> None:
+    """Also if its first rows show that there are no steps, or if it has only another header."""
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+    path.write_text(before)
     rows_of(items_of(reader, path))
-    path.write_text("epoch,loss\n0,1\n1,1\n1.5,1\n")
-    with pytest.raises(FileReplacedError):  # It is read from its start.
+    path.write_text(after)
+    with pytest.raises(FileReplacedError):
         rows_of(items_of(reader, path))
 
 
