@@ -30,6 +30,11 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.eventfiles.addresses import storage_of as storage_of
     from tbcore.eventfiles.addresses import without_passwords as without_passwords
     from tbcore.eventfiles.decoder import Decoder as Decoder
+    from tbcore.eventfiles.formats import FormatReader as FormatReader
+    from tbcore.eventfiles.formats import Formats as Formats
+    from tbcore.eventfiles.formats import Points as Points
+    from tbcore.eventfiles.formats import SourceFiles as SourceFiles
+    from tbcore.eventfiles.formats import SourceRun as SourceRun
     from tbcore.eventfiles.framing import Damage as Damage
     from tbcore.eventfiles.logdir import Logdir as Logdir
     from tbcore.eventfiles.logdir import LogdirSpec as LogdirSpec
@@ -106,11 +111,11 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.store.notes import Notes as Notes
     from tbcore.store.notes import open_notes as open_notes
     from tbcore.store.run import RunData as RunData
-    from tbcore.store.run_reader import RunReader as RunReader
     from tbcore.store.run_reader import preload_small_files as preload_small_files
     from tbcore.store.series import Point as Point
     from tbcore.store.series import Series as Series
     from tbcore.store.series import extreme_rows as extreme_rows
+    from tbcore.store.source_reader import new_reader as new_reader
     from tbcore.store.state import is_live as is_live
     from tbcore.store.stored_runs import RunIndex as RunIndex
     from tbcore.store.view import FileRef as FileRef
@@ -130,6 +135,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.text import printable_line as printable_line
     from tbcore.text import quoted as quoted
     from tbcore.text import size as size
+    from tbcore.values.facts import RunFacts as RunFacts
 
 
 @cache

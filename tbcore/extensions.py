@@ -7,6 +7,7 @@
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
     tbcore.storage    a `Storage` of `tbcore.eventfiles.storage`, by the scheme of its URIs
     tbcore.launchers  a `Launcher` of `tbcore.server.launchers`
+    tbcore.formats    a class with the members of `tbcore.eventfiles.formats.Format`
     tbcore.dev        a function from a `Config` to `DevTools` of `tbcore.server.app`
     tbcore.notes      a function that `tbcore.store.notes.open_notes` calls
 
@@ -47,6 +48,7 @@ INDEX = "tbcore.index"
 STORAGE = "tbcore.storage"
 LAUNCHERS = "tbcore.launchers"
 NOTES = "tbcore.notes"
+FORMATS = "tbcore.formats"
 DEV = "tbcore.dev"
 
 _LOGS_COMMANDS = (
@@ -62,6 +64,7 @@ INSTALL: Mapping[tuple[str, str], str] = {
     (LAUNCHERS, "tensorboard_magic"): "tbcore-jupyter",
     (NOTES, "notes"): "tbcore-notes",
     (DEV, "dev"): "tbcore-testing",
+    **{(FORMATS, name): "tbcore-formats" for name in ("csv", "trainer")},
     **{
         (STORAGE, scheme): f"tbcore-remote{extra}"
         for extra, schemes in {
@@ -80,6 +83,8 @@ install for it. If several distributions have the entry point, this one is used.
 
 _SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index", NOTES: "a note on runs", DEV: "--dev"}
 """Maps groups that have a single name to their subject in messages."""
+_KINDS = {LAUNCHERS: "launcher", FORMATS: "format"}
+"""Maps groups with several names to what each is called in messages, if that is no command."""
 _SLOW_IMPORT_SECONDS = 5.0
 """The import of an extension is reported when it takes longer than this."""
 _COMPARISONS = {
@@ -215,7 +220,7 @@ def _described(group: str, name: str) -> str:
     """The subject of an entry point in messages, such as `s3://` or `the command 'ls'`."""
     if group == STORAGE:
         return f"{name}://"
-    return _SUBJECTS.get(group, f"the {'launcher' if group == LAUNCHERS else 'command'} {name!r}")
+    return _SUBJECTS.get(group, f"the {_KINDS.get(group, 'command')} {name!r}")
 
 
 def summary(point: EntryPoint) -> str:

@@ -13,7 +13,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Self
@@ -216,9 +216,7 @@ class LocalRoot:
             # device is unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
-        # Files that a plugin claims may change while their directory does not.
-        is_fixed = not listing.has_links and not any(f.is_listed for _, f in listing.other_files)
-        listing.is_stable = now - listing.since >= _STABLE_SECONDS and is_fixed
+        listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
         # The time is random, so that not all directories are listed again in the same scan.
         listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
         return listing
@@ -275,21 +273,16 @@ class _Listing:
     """When the listing expires in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
-        """Updates the status of the files; False if one is not a readable event file any more."""
-        changed: dict[int, EventFile] = {}
-        for index, file in enumerate(self.files):
-            try:
-                status = os.stat(file.path)
-            except OSError:
-                return False
-            fields = fields_of(file.path, status)
-            if fields != file:
-                if not stat.S_ISREG(status.st_mode):
-                    return False
-                changed[index] = EventFile(*fields)
-        if changed:
-            # A new list, since the list of the last scan may still be in use.
-            self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
+        """Updates the status of the files; False if one is not a readable file any more."""
+        try:
+            # New lists, since those of the last scan may still be in use.
+            if changed := _changed(self.files, os.stat):
+                self.files = [changed.get(file, file) for file in self.files]
+            listed = [file for _, file in self.other_files if file.is_listed]
+            if changed := _changed(listed, os.lstat):
+                self.other_files = [(n, changed.get(file, file)) for n, file in self.other_files]
+        except OSError:
+            return False
         return True
 
     def has_same_names(self, other: _Listing) -> bool:
@@ -297,6 +290,22 @@ class _Listing:
         return [file.path for file in self.files] == [file.path for file in other.files] and {
             directory.path for directory in self.directories
         } == {directory.path for directory in other.directories}
+
+
+def _changed(
+    files: Iterable[EventFile], status_of: Callable[[str], os.stat_result]
+) -> dict[EventFile, EventFile]:
+    """Those files that have changed, with their new status. Raises OSError if one is gone, or is no
+    regular file any more."""
+    changed = {}
+    for file in files:
+        status = status_of(file.path)
+        fields = fields_of(file.path, status)
+        if fields != file:
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{file.path} is not a regular file")
+            changed[file] = EventFile(*fields)
+    return changed
 
 
 _Stamp = tuple[int, int, int, int]
@@ -374,7 +383,9 @@ def _open_below(path: str, directory: str, flags: int) -> int:
 
     Each step is opened in the one before, so that nothing that is replaced now leads out.
     """
-    *steps, name = os.path.relpath(path, directory).split(os.sep)
+    is_below = path.startswith(f"{directory}{os.sep}")  # Usually; relpath takes five times as long.
+    relative = path[len(directory) + 1 :] if is_below else os.path.relpath(path, directory)
+    *steps, name = relative.split(os.sep)
     if os.pardir in steps:
         raise OSError(f"it is not below {directory}")
     to_enter = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
+from tbcore.eventfiles.formats import Formats
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, matches, summed
 from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root, is_event_file
 from tbcore.text import describe, one_line, readable
@@ -147,25 +148,34 @@ def scan(specs: Sequence[LogdirSpec]) -> Scan:
 class Logdir:
     """The directories that the user gave, for repeated scans."""
 
-    def __init__(self, specs: Sequence[LogdirSpec], pacing: Pacing = EACH_SCAN) -> None:
+    def __init__(
+        self,
+        specs: Sequence[LogdirSpec],
+        pacing: Pacing = EACH_SCAN,
+        formats: Formats | None = None,
+    ) -> None:
         """Raises UnknownStorageError or ExtensionError if there is no storage for one of them."""
         self.specs = list(specs)
+        self.formats = formats
+        """What else to find than event files. May be set later."""
         storages = [storage_of(spec.path) for spec in specs]
-        self._roots = [root_of(spec.path, pacing) for spec in specs]
         self._pacing = pacing
+        local = pacing._replace(patterns=lambda: self.patterns)
+        self._roots = [root_of(path, pacing if is_uri(path) else local) for _, path in specs]
         self.paced: Sequence[Root] = [
             root for storage, root in zip(storages, self._roots, strict=True)
             if storage.requests_cost
         ]  # fmt: skip
         """The directories that cost requests to list, and so are not listed in every scan."""
         self._run_directories: list[tuple[int, str, str]] = []
-        """The directories in which the last scan found event files. For each of them: index of the
-        spec, path relative to the path of the spec, and path."""
+        """The directories in which the last scan found event files, and its sources. For each of
+        them: index of the spec, path relative to the path of the spec, and path; or index, name of
+        the run, and identity."""
         self._names: list[tuple[str, int]] = []
         """Name of each run, and the index of its directory in `_run_directories`."""
 
     def scan(self) -> Scan:
-        """Finds all event files below the directories.
+        """Finds all event files below the directories, and the runs of other formats.
 
         A spec that does not exist, and a directory or file that cannot be examined, are reported in
         the result and skipped; nothing is raised. For a directory that is not listed this time, the
@@ -176,14 +186,19 @@ class Logdir:
         runs: list[list[EventFile]] = []
         for index, root in enumerate(self._roots):
             found = self._found(index, root)
+            path = self.specs[index].path
+            sources = self.formats.find(path, found) if self.formats and not is_uri(path) else ()
             result.merge(found)
             other_files += [(index, name, file) for name, file in found.other_files]
-            for name, path, files in found.directories:
+            for name, directory, files in found.directories:
                 if files:
-                    run_directories.append((index, name, path))
+                    run_directories.append((index, name, directory))
                     runs.append(files)
+            run_directories += ((index, each.run.name, each.identity) for each in sources)
+            runs += sources
         if run_directories != self._run_directories:
-            self._run_directories, self._names = run_directories, self._named(run_directories)
+            self._names = self._named(run_directories)
+            self._run_directories = run_directories
         result.runs = {name: runs[index] for name, index in self._names}
         self._add_other_files(result, other_files)
         return result
@@ -216,6 +231,12 @@ class Logdir:
             return found
 
     @property
+    def patterns(self) -> frozenset[str]:
+        """The patterns of all files to find that are not event files."""
+        claimed = self._pacing.patterns()
+        return claimed | self.formats.patterns if self.formats else claimed
+
+    @property
     def has_links(self) -> bool:
         """Whether there are links below the directories. The system reports no changes in their
         targets."""
@@ -225,14 +246,16 @@ class Logdir:
         """Name of each run, with the index of its directory."""
         # The order of directory entries may change from scan to scan, but names must not. So paths
         # are sorted. Within a spec, paths in valid UTF-8 come first, so that none of their names is
-        # assigned to a path with escaped bytes.
+        # assigned to a path with escaped bytes. Of sources with one name, the first keeps it.
+        ranks = {self._run_directories[i]: rank for rank, (_, i) in enumerate(self._names)}
         order = sorted(
-            (spec_index, readable(relative) != relative, relative, index, path)
-            for index, (spec_index, relative, path) in enumerate(run_directories)
+            (each[0], readable(each[1]) != each[1], each[1], ranks.get(each, len(ranks)), index)
+            for index, each in enumerate(run_directories)
         )
         owners: dict[str, tuple[int, str]] = {}
         named = []
-        for spec_index, _, relative, index, path in order:
+        for spec_index, _, relative, _, index in order:
+            path = run_directories[index][2]
             name = self._new_name(spec_index, relative, path, owners)
             if name is not None:
                 owners[name] = spec_index, path

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 from typing import NamedTuple
 
 _KINDS = re.compile(
@@ -68,12 +69,30 @@ def matches(path: str, pattern: str) -> bool:
     )
 
 
-def depth_of(path: str, patterns: Collection[str]) -> int:
+@lru_cache(maxsize=1 << 6)
+def last_steps(patterns: frozenset[str]) -> Callable[[str], object]:
+    """Returns a function that is true for the base names that match the last step of a pattern."""
+    steps = sorted({pattern.rpartition("/")[2] for pattern in patterns})
+    return re.compile("|".join(map(translate, steps)) or "(?!)").match
+
+
+def depth_of(path: str, patterns: frozenset[str]) -> int:
     """How many directories below that of its run a file is, by the patterns that match its path.
 
     The largest number if several patterns match, and -1 if none does.
     """
-    return max((p.count("/") for p in patterns if matches(path, p)), default=-1)
+    name = path.rpartition("/")[2]
+    if not last_steps(patterns)(name) or name in ("", ".", ".."):
+        return -1  # Most files: one expression for all patterns.
+    flat = _flat(patterns)
+    depth = 0 if last_steps(flat)(name) else -1
+    return max((p.count("/") for p in patterns - flat if matches(path, p)), default=depth)
+
+
+@lru_cache(maxsize=1 << 6)
+def _flat(patterns: frozenset[str]) -> frozenset[str]:
+    """The patterns with a single step."""
+    return frozenset(pattern for pattern in patterns if "/" not in pattern)
 
 
 def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:

@@ -172,7 +172,7 @@ class RunAttributes:
 
 
 class RunColumns:
-    """Columns for some or all runs, as of one commit. Implements RunFacts.
+    """Columns for some or all runs, as of one commit. Implements QueriedRuns.
 
     Hyperparameters and tags are found by their exact name, or else by a name that differs only in
     case.
@@ -285,13 +285,13 @@ class RunColumns:
         return [cached[run][1] for run in self.runs]
 
     def has(self, tag: str | Glob) -> list[bool]:
-        """Whether each run has a tag that equals `tag`, or matches a glob; see RunFacts."""
+        """Whether each run has a tag that equals `tag`, or matches a glob; see QueriedRuns."""
         names = self.index.tags.matching(tag)
         runs = self._state.runs
         return [not runs[run].schema.tags.keys().isdisjoint(names) for run in self.runs]
 
     def noted(self, sign: str, text: str | Glob, at: int) -> list[bool]:
-        """Whether users have noted such a thing about each run; see RunFacts."""
+        """Whether users have noted such a thing about each run; see QueriedRuns."""
         if isinstance(self.notes, str):
             raise QueryError(self.notes, at)
         try:

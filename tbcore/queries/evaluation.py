@@ -134,7 +134,7 @@ class Has(NamedTuple):
 class Term(NamedTuple):
     """Matches runs by what is known about them; see `tbcore.queries.terms`."""
 
-    found: Callable[[RunFacts], Sequence[bool] | Mask]
+    found: Callable[[QueriedRuns], Sequence[bool] | Mask]
     """Returns whether each run matches. May raise QueryError."""
 
 
@@ -154,7 +154,7 @@ class Or(NamedTuple):
 Node = Word | Glob | Expression | Comparison | Has | Term | Not | And | Or
 
 
-class RunFacts(Protocol):
+class QueriedRuns(Protocol):
     """Attributes of runs. Each sequence has one element per run: None where a run has no value.
 
     All times are in seconds since the epoch.
@@ -189,7 +189,7 @@ class RunFacts(Protocol):
         ...
 
 
-def matching_runs(query: Node, facts: RunFacts, check: Callable[[], object] = bool) -> Mask:
+def matching_runs(query: Node, facts: QueriedRuns, check: Callable[[], object] = bool) -> Mask:
     """Whether each run matches the query, as an array of shape (num_runs,).
 
     Raises QueryError if a regular expression takes too long. `check` is called before each part of
@@ -211,7 +211,7 @@ def comparisons(node: Node) -> Iterator[Comparison | Has]:
 
 
 class _Evaluation:
-    def __init__(self, facts: RunFacts, check: Callable[[], object]) -> None:
+    def __init__(self, facts: QueriedRuns, check: Callable[[], object]) -> None:
         self._facts, self._check = facts, check
         self._lowered = [name.lower() for name in facts.runs]
         self._matcher: Any = None
@@ -256,7 +256,7 @@ class _Evaluation:
         return found
 
 
-def fact_of(facts: RunFacts, name: str) -> Sequence[float | None]:
+def fact_of(facts: QueriedRuns, name: str) -> Sequence[float | None]:
     """The last step of each run, its age or how long it took: `step`, `age` or `took`."""
     if name == "step":
         return facts.last_steps()
@@ -268,7 +268,7 @@ def fact_of(facts: RunFacts, name: str) -> Sequence[float | None]:
     ]
 
 
-def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
+def _compare_numbers(facts: QueriedRuns, node: Comparison) -> Mask:
     kind, name, stat, step = node.attribute
     column: Sequence[float | None]
     if kind == "value":

@@ -13,7 +13,17 @@ from functools import partial
 
 import numpy as np
 
-from tbcore.queries.evaluation import Glob, Has, Mask, Node, Not, Place, QueryError, RunFacts, Term
+from tbcore.queries.evaluation import (
+    Glob,
+    Has,
+    Mask,
+    Node,
+    Not,
+    Place,
+    QueriedRuns,
+    QueryError,
+    Term,
+)
 from tbcore.store.state import is_live
 
 # No group here has a possessive quantifier: Python 3.11.2 matches such groups wrongly.
@@ -72,7 +82,7 @@ def _newest(text: str, at: int) -> Term:
     return Term(partial(_is_newest, int(text)))
 
 
-def _is_newest(count: int, facts: RunFacts) -> Mask:
+def _is_newest(count: int, facts: QueriedRuns) -> Mask:
     """Of runs with equal times, the last is the newest; those without events are the oldest."""
     times = facts.last_event_times
     latest_first = np.argsort(-np.array(times, float)[::-1], kind="stable")  # None becomes NaN.
@@ -81,7 +91,7 @@ def _is_newest(count: int, facts: RunFacts) -> Mask:
     return is_newest
 
 
-def _is_live(facts: RunFacts) -> list[bool]:
+def _is_live(facts: QueriedRuns) -> list[bool]:
     times = zip(facts.last_event_times, facts.modified_times, strict=True)
     return [is_live(last, modified, facts.now) for last, modified in times]
 

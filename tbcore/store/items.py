@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
-from tbcore.eventfiles.addresses import open_event_file
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.framing import HEADER_BYTES
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.storage import EventFile, OpenFile
+from tbcore.eventfiles.storage import OpenFile
 from tbcore.kinds import Kind
 from tbcore.store.series import Rows, Series, sample_together
 from tbcore.store.view import FileRef, RunView
@@ -127,7 +126,7 @@ def _one_line_error(error: E) -> E:
 def open_file(file: FileRef) -> OpenFile:
     """Opens an event file; raises NotFoundError if that fails."""
     try:
-        return open_event_file(EventFile.unlisted(file.checked_path()))
+        return file.open()
     except OSError as error:
         line = one_line(f"cannot read {file.path}: {error.strerror or error}")
         raise NotFoundError(line) from None

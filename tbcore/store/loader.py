@@ -21,6 +21,7 @@ from functools import partial
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.formats import Formats
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.storage import Pacing
@@ -28,7 +29,8 @@ from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.board import Board
 from tbcore.store.helper_process import HelperProcess
 from tbcore.store.publisher import Publisher
-from tbcore.store.run_reader import RunReader, preload_small_files
+from tbcore.store.run_reader import preload_small_files
+from tbcore.store.source_reader import new_reader
 from tbcore.store.stored_runs import RunIndex, StoredRuns
 from tbcore.store.watch import reports_all_changes, watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
@@ -44,6 +46,8 @@ _WORK_FACTOR = 10
 """Within a pass, the time from one scan to the next is at least this many times as long as the scan
 took. The same holds for publications, but these are at most this many intervals apart. With many
 runs, a scan or a publication may take a second."""
+_MAX_WAIT_SECONDS = 0.3
+"""Maximum pause while the files of a run cannot be read only because they are being written."""
 _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
@@ -98,7 +102,7 @@ class Loader:
         self._decoder = Decoder(tuning=self._tuning)
         self._small_files = SmallFileReader(tuning=self._tuning)
         self._new_reader = partial(
-            RunReader,
+            new_reader,
             self._decoder,
             purge_orphaned_data=purge_orphaned_data,
             max_points=max_points,
@@ -138,6 +142,8 @@ class Loader:
         publish_interval = self._tuning.publish_interval_seconds
         self._publisher.begin_pass()
         try:
+            if self._logdir.formats is None:
+                self._logdir.formats = Formats()
             if self._stored is not None:
                 self._show_stored(self._stored)
             scan_at = self._scan_logdir()
@@ -250,7 +256,10 @@ class Loader:
             min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
-                self._wake.wait(self._next_pause(is_quiet=seen == before) - min_pause)
+                pause = self._next_pause(is_quiet=seen == before) - min_pause
+                if any(run.reader.is_to_read_soon for run in self._runs.values()):
+                    pause = min(pause, _MAX_WAIT_SECONDS)
+                self._wake.wait(pause)
             # Cleared before the next scan, which may miss a change made during the scan. Such a
             # change sets the event again, so that the next pause ends early.
             self._wake.clear()

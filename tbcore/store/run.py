@@ -90,9 +90,9 @@ class RunData:
 
     # -- files ---------------------------------------------------------------------------------
 
-    def add_file(self, path: str) -> int:
+    def add_file(self, file: str | FileRef) -> int:
         """Adds a file of which nothing has been read yet, and returns its index."""
-        self._files.append(FileRef(path))
+        self._files.append(FileRef(file) if isinstance(file, str) else file)
         return len(self._files) - 1
 
     def set_file_identity(self, file_index: int, version: str) -> None:

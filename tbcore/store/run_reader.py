@@ -38,6 +38,9 @@ class RunReader:
     file was replaced, a new reader must read the run from its start.
     """
 
+    is_to_read_soon = False
+    """Whether a file is just being written, so that the next pass must not wait for a change."""
+
     def __init__(self, decoder: Decoder, files: Sequence[EventFile], **options: Any) -> None:
         """`files` are the run's files as of the last scan.
 

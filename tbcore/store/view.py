@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles.addresses import storage_of
+from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.eventfiles.storage import EventFile
+from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.eventfiles.table import Columns, Table, plugin_name
 from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, has_own_metadata, matches
 from tbcore.store.series import (
@@ -55,6 +55,10 @@ class FileRef(NamedTuple):
     def checked_path(self) -> str:
         """The path, for opening the file. Raises PermissionError if it must not be opened."""
         return self.path
+
+    def open(self) -> OpenFile:
+        """Opens the file. Raises OSError."""
+        return open_event_file(EventFile.unlisted(self.checked_path()))
 
 
 class TagInfo(NamedTuple):

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from tbcore.eventfiles.addresses import fetch_ahead, storage_of
+from tbcore.eventfiles.formats import SourceFiles
 from tbcore.eventfiles.tail import read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader
@@ -214,9 +215,11 @@ class TrackedRun:
         """Passes the files that a scan found to the run's reader, or to a new reader if needed."""
         if self.reader.is_up_to_date and files == self.files:
             return
-        modified, self.files = self.modified, files
+        before, modified, self.files = self.files, self.modified, files
         self.has_changed |= self.modified != modified
-        if not self.reader.update(files):
+        # Event files may take the place of a run of another format, and the reverse.
+        is_same_kind = isinstance(files, SourceFiles) == isinstance(before, SourceFiles)
+        if not is_same_kind or not self.reader.update(files):
             self.read_from_start()
 
     def resume_at(self, bookmark: Sequence[Any], view: StoredRun) -> None:

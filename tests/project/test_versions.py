@@ -100,7 +100,7 @@ def test_the_extra_all_has_every_plugin_logs_and_notebooks() -> None:
     """`tbcore-server[all]` installs all plugins, and what users need beside the server."""
     folders = [
         *PLUGINS,
-        *(REPOSITORY / "extensions" / name for name in ("logs", "notes", "jupyter")),
+        *(REPOSITORY / "extensions" / name for name in ("formats", "logs", "notes", "jupyter")),
     ]
     wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in folders]
     assert sorted(CORE["optional-dependencies"]["all"]) == sorted(wanted)

@@ -333,10 +333,10 @@ def test_a_failed_plugin_claims_no_files(run: Path) -> None:
     assert client.get("data/status").json()["other_files"] != []
 
 
-def test_directories_are_listed_again_only_where_files_are_claimed(
+def test_claimed_files_are_examined_again_without_listing_directories(
     tmp_path: Path, disk: Disk, clock: Clock
 ) -> None:
-    """A scan costs nothing more where no plugin claims files, and elsewhere one listing."""
+    """A scan lists nothing again, also where plugins claim files, whose changes it finds."""
     for index in range(20):
         write_run(tmp_path, f"run{index}", scalars={"loss": [1.0]})
     add(tmp_path / "run3" / NAME)
@@ -357,7 +357,12 @@ def test_directories_are_listed_again_only_where_files_are_claimed(
     assert listed() == []
     patterns["now"] = frozenset({TRACES})
     assert logdir.scan().side_files.keys() == {"run3"}
-    assert listed() == ["run3/plugins/profile/1"]
+    assert listed() == []
+    size = os.path.getsize(tmp_path / "run3" / NAME)
+    with open(tmp_path / "run3" / NAME, "ab") as file:
+        file.write(b"more")
+    (found,) = logdir.scan().side_files["run3"][TRACES]
+    assert found.size == size + 4
     patterns["now"] = frozenset()
     assert listed() == []
 

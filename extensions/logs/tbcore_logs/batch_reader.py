@@ -11,10 +11,10 @@ from tbcore.engine import (
     Decoder,
     EventFile,
     FileReplacedError,
-    RunReader,
     SmallFileReader,
     TrackedRun,
     find_remote_event_times,
+    new_reader,
     preload_small_files,
 )
 
@@ -26,11 +26,11 @@ class BatchReader:
         """The options are those of RunData, such as `purge_orphaned_data`."""
         self._decoder = Decoder()
         self._small_files = SmallFileReader(tuning=self._decoder.tuning)
-        self._new_reader = partial(RunReader, self._decoder, **options)
+        self._new_reader = partial(new_reader, self._decoder, **options)
 
     def run(self, name: str, files: Sequence[EventFile]) -> TrackedRun:
         """A new run with these files. None of them is opened yet."""
-        return TrackedRun(name, list(files), self._new_reader)
+        return TrackedRun(name, files, self._new_reader)
 
     def read(self, runs: Iterable[TrackedRun]) -> Iterator[TrackedRun]:
         """Reads the unread data of the runs. Yields each run when it has been read to its end."""

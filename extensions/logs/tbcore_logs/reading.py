@@ -26,12 +26,14 @@ from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
 from tbcore.engine import (
     EventFile,
     ExtensionError,
+    Formats,
     Logdir,
     LogdirSpec,
     Notes,
     OptionError,
     RunView,
     Scan,
+    SourceFiles,
     TrackedRun,
     checked_address,
     folder_spec,
@@ -144,7 +146,7 @@ class LazyReader(_Problems):
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
         if not self._files:
             self.specs = specs
-        self._logdir = Logdir(specs)
+        self._logdir = Logdir(specs, formats=Formats())
         self._reader = BatchReader(**options)
         self._lock = threading.RLock()
         self._runs: dict[str, TrackedRun] = {}
@@ -209,9 +211,12 @@ class LazyReader(_Problems):
         """
         with self._lock:
             runs = [self._runs[name] for name in names]
-            files = [file for run in runs if run.view is None for file in run.files]
+            unread = [each.files for each in runs if each.view is None]
+            events = (files for files in unread if not isinstance(files, SourceFiles))
+            files = [*chain.from_iterable(events)]
             ends = dict(zip(files, read_last_event_times(files), strict=True))
-            # A last record that is large, or cut off, is found by reading its file from the start.
+            # A last record that is large, or cut off, is found by reading its file from the start,
+            # and so are those of other formats.
             unclear = {run.name for run in runs if None in map(ends.get, run.files)}
             views = {name: each.view for name, each in self.snapshots(unclear).items()}
         return [
@@ -286,8 +291,9 @@ class LazyReader(_Problems):
             return self._sizes
 
     def files(self, name: str) -> list[str]:
-        """The paths of a run's event files, as of the last scan."""
-        return [file.path for file in self._runs[name].files]
+        """The paths of a run's event files, as of the last scan; none for other formats."""
+        files = self._runs[name].files
+        return [] if isinstance(files, SourceFiles) else [file.path for file in files]
 
     def _scanned(self) -> Scan:
         scan = self._logdir.scan()

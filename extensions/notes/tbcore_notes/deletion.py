@@ -95,6 +95,8 @@ def archived_files(
         if text is None:
             continue
         reason = Reason(text) if text else None
+        if not paths:
+            reason = Reason("they are not event files, and may have other runs as well")
         if not reason:
             folder = os.path.normpath(os.path.join(logdir, name))
             try:

@@ -563,3 +563,16 @@ def test_what_is_left_out_is_readable_however_much_it_is(logdir: Path) -> None:
     assert lines[10].endswith(
         "there are 3 more reasons; with --verbose, nothing of these lines is cut"
     )
+
+
+def test_files_of_other_formats_are_never_named(logdir: Path) -> None:
+    """Whatever they contain, and although their run may be archived."""
+    pytest.importorskip("tbcore_formats")
+    for run, text in (("csv", "step,loss\n0,1\n"), ("events", "")):
+        log(logdir, "events") if run == "events" else (logdir / run).mkdir()
+        (logdir / run / "metrics.csv").write_text(text)
+        os.utime(logdir / run / "metrics.csv", (OLD, OLD))
+    archive(logdir, "csv", "events")
+    found, errors = listed(logdir)
+    assert {path.parent.name for path in found} == {"events"}
+    assert "csv: they are not event files" in errors or "csv are left out" in errors

@@ -1,0 +1,47 @@
+"""Logs of other programs: trainer_state.json of Hugging Face, and CSV of Lightning and others.
+
+Here are only the names of their files. A reader is imported as soon as there is a file for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from tbcore.engine import EventFile, FormatReader, SourceRun
+
+
+class _Format:
+    """A format whose objects are in the module `<name of the class>_runs`."""
+
+    patterns: Sequence[str]
+    has_twins = True
+
+    @cached_property
+    def _runs(self) -> Any:
+        return import_module(f"tbcore_formats.{type(self).__name__.lower()}_runs").Runs()
+
+    def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
+        found: Iterable[SourceRun | str] = self._runs.runs(files)
+        return found
+
+    def reader(self, run: SourceRun) -> FormatReader:
+        reader: FormatReader = self._runs.reader(run)
+        return reader
+
+
+class Csv(_Format):
+    """CSV of Lightning, Fabric, Keras, Ultralytics, Ray, and others with a column of steps."""
+
+    patterns = (
+        "metrics.csv", "results.csv", "progress.csv", "training.log", "log.csv", "history.csv",
+        "*_log.csv",
+    )  # fmt: skip
+
+
+class Trainer(_Format):
+    """The state that the Trainer of Hugging Face saves."""
+
+    patterns = ("trainer_state.json",)

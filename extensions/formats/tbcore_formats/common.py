@@ -1,0 +1,78 @@
+"""Numbers, hyperparameters, points collected one by one, and files that no link leads to."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tbcore.engine import EventFile, Points, Storage, storage_of
+
+MAX_TAGS = 20_000
+"""Maximum number of tags of a run. The others are left out, with a line."""
+
+
+def opened(file: EventFile) -> Any:
+    """Opens a file for a `with` statement; raises OSError, also for a link or a FIFO.
+
+    Its object has `read(offset, size)`, which returns fewer bytes at the end of the file.
+    """
+    storage: Storage = storage_of(file.path)
+    return storage.open_file(file, os.path.dirname(file.path))
+
+
+def number(value: Any) -> float | None:
+    """A number or bool as float64, infinite if it is too large; None for anything else."""
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return None
+
+
+def hparam(value: Any) -> float | str | bool:
+    """A value as a hyperparameter: numbers as float64, lists and None as JSON."""
+    if isinstance(value, bool | str):
+        return value
+    found = number(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
+
+
+class Rows:
+    """Points by tag, collected one by one."""
+
+    def __init__(self) -> None:
+        self._by_tag: dict[str, tuple[list[int], list[float], list[float]]] = {}
+        self._tags: set[str] = set()
+        self._left_out = False
+
+    def add(self, tag: str, step: int, wall_time: float, value: float) -> None:
+        """Adds a point. The step must be in the range of int64."""
+        if tag not in self._tags and len(self._tags) >= MAX_TAGS:
+            self._left_out = True
+            return
+        self._tags.add(tag)
+        steps, wall_times, values = self._by_tag.setdefault(tag, ([], [], []))
+        steps.append(step)
+        wall_times.append(wall_time)
+        values.append(value)
+
+    def taken(self) -> Iterator[Mapping[str, Points] | str]:
+        """The points since the last call, and a line if there are too many tags."""
+        found, self._by_tag = self._by_tag, {}
+        yield {
+            tag: Points(np.array(s, np.int64), np.array(w, float), np.array(v, float))
+            for tag, (s, w, v) in found.items()
+        }
+        if self._left_out:
+            yield f"it has more than {MAX_TAGS:,} tags; the others are left out"
+
+
+def is_step(value: Any) -> bool:
+    """Whether a value is an integer in the range of int64."""
+    return type(value) is int and -(1 << 63) <= value < 1 << 63

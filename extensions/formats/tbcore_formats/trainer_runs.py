@@ -1,0 +1,94 @@
+"""Hugging Face Trainer: trainer_state.json of a checkpoint, or of the whole run, has all rows."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore_formats.common import Rows, hparam, is_step, number, opened
+
+_MAX_BYTES = 1 << 28
+_CHECKPOINT = re.compile(r"(?:(.*)/)?checkpoint-(\d+)")
+_FACTS = "train_batch_size", "num_train_epochs", "max_steps"
+_WRITE_SECONDS = 10.0
+"""A file that was written to less than this long ago may be incomplete."""
+
+
+class Runs:
+    """The output directories of trainings."""
+
+    def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun]:
+        states: dict[str, list[tuple[int, EventFile]]] = {}
+        for name, file in files:
+            folder = posixpath.dirname(name)
+            checkpoint = _CHECKPOINT.fullmatch(folder)
+            run, step = (checkpoint[1], int(checkpoint[2])) if checkpoint else (folder, -1)
+            states.setdefault(run or ".", []).append((step, file))
+        for run, found in states.items():
+            # The newest checkpoint, and the state of the whole run, which is saved at its end.
+            used = sorted({max(found), min(found)} if min(found)[0] < 0 else {max(found)})
+            yield SourceRun(run, [file for _, file in reversed(used)])
+
+    def reader(self, run: SourceRun) -> Reader:
+        return Reader()
+
+
+class Reader:
+    """Reads the longest history, which is rewritten as a whole."""
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self._done: list[Any] = []
+        """The entries of the history that were read."""
+        self._rows = Rows()
+
+    def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
+        file, state = max(_states(files), key=lambda found: len(found[1]["log_history"]))
+        history, at = state["log_history"], file.mtime_ns / 1e9
+        if history[: len(self._done)] != self._done:
+            raise FileReplacedError(file.path)
+        for entry in history[len(self._done) :]:
+            if not is_step(entry.get("step")):
+                yield "entries without a step are left out"
+                continue
+            for key, value in entry.items():
+                # As the Trainer names them in event files.
+                prefix, _, rest = key.partition("_")
+                tag = f"{prefix}/{rest}" if prefix in ("eval", "test") and rest else f"train/{key}"
+                if key != "step" and (found := number(value)) is not None:
+                    self._rows.add(tag, entry["step"], at, found)
+        self._done, self.offset = history, sum(each.size for each in files)
+        yield from self._rows.taken()
+        params = {key: state[key] for key in _FACTS if state.get(key)}
+        params |= state.get("trial_params") or {}
+        yield RunFacts({key: hparam(value) for key, value in params.items()})
+
+
+def _states(files: Sequence[EventFile]) -> list[tuple[EventFile, Any]]:
+    """The complete states in files, at least one. Raises BlockingIOError while none is complete,
+    and ValueError if that is not because a file is being written."""
+    found = []
+    for file in files:
+        if file.size > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES >> 20} MB")
+        with opened(file) as source:
+            data = source.read(0, _MAX_BYTES)
+        try:
+            state = json.loads(data)
+        except ValueError as error:
+            if time.time() - file.mtime_ns / 1e9 < _WRITE_SECONDS:
+                raise BlockingIOError from None
+            if len(files) == 1:
+                raise ValueError(f"it is no JSON: {error}") from None
+        else:
+            if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
+                raise ValueError("it has no log_history")
+            found.append((file, state))
+    if not found:
+        raise ValueError("none of its states is JSON")
+    return found

@@ -1,0 +1,400 @@
+"""CSV and trainer_state.json: samples of the real programs against their truth, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from loaded_logs import Logs
+
+import tbcore
+from tbcore.engine import EventFile, FileReplacedError, Formats, Points, RunFacts, SourceRun
+from tbcore_formats import csv_runs, trainer_runs
+from tbcore_formats.common import number
+from tbcore_formats.csv_runs import Reader, Runs
+from tbcore_formats.flat_yaml import flat_yaml
+from tbcore_testing import EventFileWriter
+
+SAMPLES = Path(__file__).parent / "samples"
+TRUTH = json.loads((SAMPLES / "truth.json").read_text(encoding="utf-8"))
+CSV_FILES = [name for name in TRUTH if name.endswith((".csv", ".log"))]
+Rows = Mapping[str, list[tuple[int, float]]]
+
+
+def cell(text: str) -> float | None:
+    try:
+        return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
+    except ValueError:
+        return None
+
+
+def truth_of(name: str) -> Rows:
+    """The points in the truth of a CSV file, which has the text of each cell."""
+    columns, rows = TRUTH[name]["columns"], TRUTH[name]["rows"]
+    if not (SAMPLES / name).read_bytes().endswith(b"\n"):
+        rows = rows[:-1]  # The last row is not complete.
+    names = "step", "training_iteration", "epoch"
+    step = next(columns.index(each) for each in names if each in columns)
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        for index, text in enumerate(row):
+            if index != step and (value := cell(text)) is not None:
+                found.setdefault(columns[index], []).append((int(row[step]), value))
+    return found
+
+
+def as_bits(rows: Rows) -> dict[str, list[tuple[int, str]]]:
+    return {tag: [(s, np.float64(v).tobytes().hex()) for s, v in p] for tag, p in rows.items()}
+
+
+def points_of(run: tbcore.Run) -> Rows:
+    return {
+        tag: list(zip(run[tag].step.tolist(), run[tag].value.tolist(), strict=True))
+        for tag in run.scalar_tags
+    }
+
+
+def items_of(reader: Any, path: Path) -> Iterator[Any]:
+    return iter(reader.read([EventFile.of(str(path), os.stat(path))]))
+
+
+def rows_of(items: Iterator[Any]) -> tuple[Rows, list[str]]:
+    """The points and the lines of a reader."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    lines = []
+    for item in items:
+        if isinstance(item, str):
+            lines.append(item)
+        elif not isinstance(item, RunFacts):
+            for tag, points in item.items():
+                assert isinstance(points, Points)
+                pairs = zip(points.step.tolist(), points.value.tolist(), strict=True)
+                found.setdefault(tag, []).extend(pairs)
+    return found, lines
+
+
+@pytest.mark.parametrize("name", CSV_FILES)
+def test_csv_equals_the_truth(name: str) -> None:
+    found, lines = rows_of(items_of(Reader(Runs(), "x"), SAMPLES / name))
+    assert lines == []
+    assert as_bits(found) == as_bits(truth_of(name))
+    assert found
+
+
+def test_a_folder_of_samples(caplog: pytest.LogCaptureFixture) -> None:
+    """Runs are named by their folders. Where there are event files, these are shown alone."""
+    logs = tbcore.open(SAMPLES)
+    names = {os.path.dirname(name) for name in CSV_FILES} | {"hf-trainer"}
+    unknown = {"live-states/hf-half", "live-states/csv-half-rewrite"}
+    assert {run.name for run in logs.values()} == names | unknown | {
+        "lightning-2.6/lightning_logs/version_1"
+    }
+    csv, both = (
+        points_of(logs[f"lightning-2.6/lightning_logs/{n}"]) for n in ("version_0", "both")
+    )
+    assert as_bits(csv) == as_bits(truth_of("lightning-2.6/lightning_logs/version_0/metrics.csv"))
+    assert "hp_metric" in both  # Which is in the event file alone.
+    assert [run.tags for run in logs.values() if run.name.endswith("hf-half")] == [{}]
+    assert [line.count("hf-half") for line in logs.problems] == [1]
+    assert "it is no JSON" in caplog.text
+
+
+@pytest.mark.parametrize("name", [name for name in TRUTH if name.endswith(".yaml")])
+def test_hyperparameters_equal_the_truth(name: str) -> None:
+    def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        for key, each in value.items():
+            if isinstance(each, dict):
+                yield from flat(each, f"{prefix}{key}/")
+            else:
+                yield prefix + key, each
+
+    assert flat_yaml((SAMPLES / name).read_text()) == dict(flat(TRUTH[name]["yaml"]))
+
+
+def test_hyperparameters_of_runs() -> None:
+    logs = tbcore.open(SAMPLES)
+    lightning = {
+        "lr": 0.01, "name": "ü net", "none": "null", "opt/amsgrad": False,
+        "opt/betas": "[0.9, 0.99]",
+    }  # fmt: skip
+    assert logs["lightning-2.6/lightning_logs/version_2"].hparams == lightning
+    assert logs["ultralytics/exp"].hparams["model"] == "yolov8n.pt"
+    assert logs["hf-trainer"].hparams == {
+        "max_steps": 30, "num_train_epochs": 3, "train_batch_size": 4
+    }  # fmt: skip
+
+
+def test_yaml_as_it_is_written_by_pyyaml() -> None:
+    yaml = pytest.importorskip("yaml")
+    value = {
+        "a": {"b": {"c": 1e-05, "d": [1, "two", None, True], "e": {}}, "f": "yes", "1.5": "x: y"},
+        "long": "word " * 40 + "end", "ü": 'q"uo\tte\\ \x07', "big": 10**30, "inf": [math.inf],
+        "empty": "", "tilde": "~", "minus": "-5", "date": "1e3", "n": -7, "list": [], "-x": 3,
+    }  # fmt: skip
+    a = {
+        "a/b/c": 1e-05, "a/b/d": [1, "two", None, True], "a/b/e": {}, "a/f": "yes", "a/1.5": "x: y"
+    }  # fmt: skip
+    for options in ({}, {"allow_unicode": True}, {"sort_keys": False}):
+        found = flat_yaml(yaml.dump(value, **options))
+        assert found == {**a, **{key: each for key, each in value.items() if key != "a"}}
+    text = "x: !!python/object/apply:os.system ['true']\nbetas: !!python/tuple\n- 1\ny: *z\n"
+    assert set(flat_yaml(text)) == {"x", "betas", "y"}
+
+
+@pytest.mark.parametrize("name", CSV_FILES)
+def test_each_prefix_of_a_csv_gives_a_prefix_of_its_points(name: str, tmp_path: Path) -> None:
+    """At once, and when it grows byte by byte. There is no line about it."""
+    whole = (SAMPLES / name).read_bytes()
+    path, growing = tmp_path / "metrics.csv", tmp_path / "growing.csv"
+    expected = as_bits(truth_of(name))
+    header = whole.index(b"\n") + 1
+    reader, grown = Reader(Runs(), "x"), dict[str, list[tuple[int, float]]]()
+    for size in range(header, len(whole) + 1):
+        path.write_bytes(whole[:size])
+        found, lines = rows_of(items_of(Reader(Runs(), "y"), path))
+        assert lines == []
+        for tag, bits in as_bits(found).items():
+            assert bits == expected[tag][: len(bits)]
+        with growing.open("ab") as file:
+            file.write(whole[growing.stat().st_size if growing.exists() else 0 : size])
+        more, lines = rows_of(items_of(reader, growing))
+        assert lines == []
+        for tag, pairs in more.items():
+            grown.setdefault(tag, []).extend(pairs)
+        assert as_bits(grown) == as_bits(found)
+    assert as_bits(grown) == expected
+
+
+def test_a_csv_that_is_rewritten_in_place_never_shows_fewer_points(logs: Logs) -> None:
+    """Lightning truncates the file and writes it again when a column is added."""
+    path = logs.path / "version_0" / "metrics.csv"
+    path.parent.mkdir()
+    rows = [f"{step},{step / 7}\n" for step in range(50)]
+    path.write_text("step,loss\n" + "".join(rows))
+    logs.load()
+    assert len(logs.steps("version_0")) == 50
+    new = "step,loss,acc\n" + "".join(f"{row[:-1]},\n" for row in rows) + "50,,0.5\n"
+    with path.open("r+") as file:
+        file.truncate(0)
+        for size in (0, 3, 100, 101, len(new) - 9, len(new)):
+            file.write(new[file.tell() : size])
+            file.flush()
+            logs.load()
+            assert len(logs.steps("version_0")) == 50
+            assert logs.board.status.problems == ()
+    assert logs.steps("version_0", "acc") == [50]
+    path.write_text("step,loss\n1,1\n")
+    os.utime(path, (1e9, 1e9))
+    logs.loader = logs.new_loader()
+    logs.load()
+    assert logs.steps("version_0") == [1]
+
+
+def test_steps_are_decided_once(tmp_path: Path) -> None:
+    """By the first 100 rows. Later rows without a step are left out, with a line."""
+
+    def read(*cells: object) -> tuple[list[int], list[str]]:
+        path = tmp_path / "metrics.csv"
+        path.write_text("epoch,loss\n" + "".join(f"{each},1\n" for each in cells))
+        found, lines = rows_of(items_of(Reader(Runs(), "x"), path))
+        assert len(found.get("epoch", ())) in (0, len(cells))
+        return [step for step, _ in found["loss"]], lines
+
+    assert read(0, 1, 2, 2, 0) == ([0, 1, 2, 2, 0], [])
+    assert read("1.0", "2e0", 3) == ([1, 2, 3], [])
+    assert read(0, 0.25, 0.5) == ([0, 1, 2], [])
+    assert read(*range(99), 0.5, 7) == ([*range(101)], [])
+    late = ["rows without a step are left out"]
+    assert read(*range(100), 0.5, 7) == ([*range(100), 7], late)
+    assert read(*range(100), 10**30, 7) == ([*range(100), 7], late)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("epoch,loss\n0,1\n1,1\n", "epoch,loss\n0,1\n1,1\n1.5,1\n"),
+        ("epoch,loss\n", "epoch,loss,acc\n0,1,1\n"),
+        ("epoch,loss\n0,1\n", "epoch,acc,loss\n0,1,\n"),
+        ("epoch,loss\n0,1\n", "epoch,loss\n0,2\n1,1\n"),
+        ("epoch,loss\n0,1\n", "epoch,loss\n"),
+    ],
+)
+def test_another_csv_is_read_from_its_start(tmp_path: Path, before: str, after: str) -> None:
+    """Also if its first rows show that there are no steps, or if it has only another header."""
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+    path.write_text(before)
+    rows_of(items_of(reader, path))
+    path.write_text(after)
+    with pytest.raises(FileReplacedError):
+        rows_of(items_of(reader, path))
+
+
+def test_the_history_of_a_trainer_equals_the_truth(tmp_path: Path) -> None:
+    """Of the newest checkpoint, until there is the state of the whole run."""
+    for name in [name for name in TRUTH if name.startswith("hf-trainer/")]:
+        history = TRUTH[name]["json"]["log_history"]
+        expected: dict[str, list[tuple[int, float]]] = {}
+        for entry in history:
+            for key, each in entry.items():
+                value = float(each["float"]) if isinstance(each, dict) else number(each)
+                tag = f"eval/{key[5:]}" if key.startswith("eval_") else f"train/{key}"
+                if key != "step" and value is not None:
+                    expected.setdefault(tag, []).append((entry["step"], value))
+        found, lines = rows_of(items_of(trainer_runs.Reader(), SAMPLES / name))
+        assert (as_bits(found), lines) == (as_bits(expected), [])
+    runs = [("x/checkpoint-9", 9), ("x/checkpoint-10", 10), ("x", 11), ("checkpoint-2", 2)]
+    files = [(f"{name}/trainer_state.json", EventFile(str(size))) for name, size in runs]
+    found_runs = {
+        run.name: [file.path for file in run.files] for run in trainer_runs.Runs().runs(files)
+    }
+    assert found_runs == {"x": ["10", "11"], ".": ["2"]}
+
+
+def test_a_training_is_followed_through_its_checkpoints(logs: Logs) -> None:
+    """A checkpoint that is being written is waited for; old ones are deleted."""
+
+    def save(folder: str, num_rows: int, *, size: int | None = None) -> Path:
+        rows = [{"step": step, "loss": 1 / step} for step in range(1, num_rows + 1)]
+        path = logs.path / "out" / folder / "trainer_state.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"log_history": rows, "max_steps": 9})[:size])
+        logs.load()
+        return path
+
+    def steps() -> list[int]:
+        return logs.steps("out", "train/loss")
+
+    first = save("checkpoint-2", 2)
+    assert steps() == [1, 2]
+    save("checkpoint-4", 4, size=40)
+    assert steps() == [1, 2]
+    save("checkpoint-4", 4)
+    assert steps() == [1, 2, 3, 4]
+    first.unlink()
+    save("", 5)
+    save("", 6)
+    assert steps() == [1, 2, 3, 4, 5, 6]
+    assert (logs.multiplexer.runs(), logs.board.status.problems) == (["out"], ())
+
+
+def _many(count: int, form: str) -> bytes:
+    return b",".join(form.replace("N", str(n)).encode() for n in range(count))
+
+
+HOSTILE = {
+    "words": ("metrics.csv", b"step,a\n0,1\n1,word\n2,3\n", 1),
+    "only words": ("metrics.csv", b"step,a\n0,x\n1,y\n", 0),
+    "NUL": ("metrics.csv", b"step,a\n0,1\n1,\x002\n2,3\n", 1),
+    "open quote": ("metrics.csv", b'step,a\n0,1\n1,"2\n2,3\n', 1),
+    "too many cells": ("metrics.csv", b"step,a\n0,1,2\n1,2\n", 1),
+    "long line": ("metrics.csv", b"step,a\n0," + b"1" * (3 << 20) + b"\n", 1),
+    "long cell": ("metrics.csv", b'step,a\n0,"' + b"1" * 200_000 + b'"\n', 1),
+    "long header": ("metrics.csv", b"step," + _many(1_000_000, "cN") + b"\n1\n", 0),
+    "many columns": (
+        "metrics.csv", b"step," + _many(9_000, "cN") + b"\n" + b"1," * 9_000 + b"1\n", 0
+    ),
+    "no UTF-8": ("metrics.csv", b"step,\xff\n0,1\n", 0),
+    "bytes": ("metrics.csv", bytes(range(256)) * 100, 0),
+    "huge numbers": ("metrics.csv", b"step,a\n0,1e999\n" + b"9" * 5000 + b",1\n1,2\n", 0),
+    "deep JSON": ("trainer_state.json", b"[" * 100_000 + b"]" * 100_000, 1),
+    "long integer": ("trainer_state.json", b'{"log_history": [' + b"1" * 5000 + b"]}", 1),
+    "no history": ("trainer_state.json", b"{}", 1),
+    "another history": ("trainer_state.json", b'{"log_history": "text"}', 1),
+    "no steps": ("trainer_state.json", b'{"log_history": [{"loss": 1}, {"step": 1e400}]}', 1),
+    "huge values": (
+        "trainer_state.json",
+        b'{"log_history": [{"step": 1, "a": 1' + b"0" * 400 + b'}, {"step": 1' + b"0" * 30 + b"}]}",
+        1,
+    ),
+    "many tags": (
+        "trainer_state.json", b'{"log_history": [{"step": 1, ' + _many(30_000, '"N": 1') + b"}]}", 1
+    ),
+    "odd facts": (
+        "trainer_state.json", b'{"log_history": [], "trial_params": [1], "max_steps": {"a": []}}', 1
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_costs_itself_and_one_line(name: str, tmp_path: Path) -> None:
+    file, content, num_lines = HOSTILE[name]
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / file).write_bytes(content)
+    os.utime(tmp_path / "bad" / file, (1e9, 1e9))
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "metrics.csv").write_bytes(b"step,a\n0,1\n")
+    logs = tbcore.open(tmp_path)
+    for run in logs.values():
+        _ = [run[tag].value for tag in run.scalar_tags]
+    assert points_of(logs["good"]) == {"a": [(0, 1.0)]}
+    assert len([line for line in logs.problems if "bad" in line]) == len(logs.problems) == num_lines
+    assert all(len(line) < 500 for line in logs.problems)
+
+
+def test_files_that_links_lead_to_and_others_that_are_no_files(tmp_path: Path) -> None:
+    """A downloaded folder may have a link to any file, or a FIFO, whose opening would wait."""
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("password: 1\n")
+    logdir = tmp_path / "logs"
+    for run, make in {
+        "link": lambda path: path.symlink_to(secret),
+        "fifo": os.mkfifo,
+        "folder": os.mkdir,
+        "big": lambda path: path.write_text("a: 1\n" * 500_000),
+    }.items():
+        (logdir / run).mkdir(parents=True)
+        (logdir / run / "metrics.csv").write_text("step,a\n0,1\n")
+        make(logdir / run / "hparams.yaml")
+    (logdir / "csv").mkdir()
+    os.mkfifo(logdir / "csv" / "metrics.csv")
+    logs = tbcore.open(logdir)
+    found = {run.name: run.hparams for run in logs.values()}
+    assert found == {"link": {}, "fifo": {}, "folder": {}, "big": {"a": 1.0}}
+
+
+def test_nothing_is_imported_without_a_file(tmp_path: Path) -> None:
+    with EventFileWriter(tmp_path / "1.tfevents") as writer:
+        writer.add_scalar("a", 1.0, 0)
+    (tmp_path / "hparams.yaml").write_text("a: 1\n")
+    code = (
+        "import sys, tbcore; tbcore.open(sys.argv[1])['.']['a'].value\n"
+        "print([m for m in sys.modules if m.startswith('tbcore_formats')])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout == "['tbcore_formats']\n"
+
+
+def test_the_folder_stays_as_it_was() -> None:
+    def status() -> Sequence[tuple[str, int, int]]:
+        files = [SAMPLES, *sorted(SAMPLES.rglob("*"))]
+        return [(str(f), (s := f.stat()).st_size, s.st_mtime_ns) for f in files]
+
+    before = status()
+    for run in tbcore.open(SAMPLES).values():
+        points_of(run)
+    assert status() == before
+
+
+def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan opens no file again that has not changed, whether it is a log or not."""
+    (logs.path / "results.csv").write_text("name,value\na,1\n")
+    (logs.path / "metrics.csv").write_text("step,value\n0,1\n")
+    opened: list[str] = []
+    header: Callable[[Any], Any] = csv_runs._header
+    monkeypatch.setattr(csv_runs, "_header", lambda s: (opened.append(s.opened.path), header(s))[1])
+    runs = Runs()
+    names = ["metrics.csv", "results.csv"]
+    files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
+    for _ in range(3):
+        assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]])]
+    assert len(opened) == 2
+    assert {"metrics.csv", "trainer_state.json"} <= Formats().patterns

@@ -1,0 +1,171 @@
+"""Formats: the logs of other programs, which extensions read into numbers, texts and facts.
+
+An entry point of the group `tbcore.formats` is a class without arguments, whose objects have the
+members of `Format`. An object belongs to one `Logdir`, and is used by one thread at a time:
+
+    scan     Format.runs     from the files whose names match, finds runs     SourceRun
+    read     FormatReader    reads one run, as far as it is written           Points, RunFacts
+
+A run is either event files or one source, never both. Only directories of this machine are searched
+for sources, which indexes do not have.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.other_files import last_steps
+from tbcore.eventfiles.storage import EventFile, Found
+from tbcore.extensions import FORMATS, available, loaded
+from tbcore.text import describe, one_line
+
+if TYPE_CHECKING:  # `serve` imports numpy later, when it has limited the number of its threads.
+    import numpy as np
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+
+class Points(NamedTuple):
+    """Points of one tag, in the order written. Arrays of shape (num_points,), at least one."""
+
+    step: NDArray[np.int64]
+    wall_time: NDArray[np.float64]
+    """Seconds since the epoch."""
+    value: NDArray[np.float64]
+
+
+class Facts(Protocol):
+    """What a run says about itself, as `RunFacts` of `tbcore.values.facts`."""
+
+    @property
+    def time(self) -> float | None:
+        """When the facts were last changed, in seconds since the epoch."""
+
+    def events(self) -> Iterable[tuple[str, bytes, bytes]]:
+        """The events that a training would have logged: tag, SummaryMetadata and Event."""
+
+
+class SourceRun(NamedTuple):
+    """A run that a format has found."""
+
+    name: str
+    """Path below the root, as that of a directory with event files. If several runs have the same
+    name, the core changes all but the first."""
+    files: Sequence[EventFile]
+    """At least one, regular files that were scanned. The run is read on when one of them changes.
+    For one of many runs in a file, they may have the size and the times of its own data alone."""
+    key: str = ""
+    """Different for all runs of one name; the same as long as the run is the same."""
+    started: float | None = None
+    """By which new runs are sorted, in seconds since the epoch; None for when its first file was
+    last written."""
+
+
+Read = Mapping[str, Points] | Facts | str
+"""What a reader has read: points by tag; facts, which replace all earlier ones; or one line about
+data that is damaged or left out."""
+
+
+class FormatReader(Protocol):
+    """Reads one run, and remembers how far. Keeps no file open between two items."""
+
+    offset: int
+    """Number of bytes read so far, for the progress."""
+
+    def read(self, files: Sequence[EventFile]) -> Iterator[Read]:
+        """What is new since the last call; `files` are those of the last scan.
+
+        Raises FileReplacedError if a new reader must read the run from its start, BlockingIOError
+        if a file is being written, to be called again soon, and OSError if it cannot be read. After
+        any other exception, which is a line, the run is not read until its files change.
+        """
+
+
+class Format(Protocol):
+    """A format of logs."""
+
+    patterns: Collection[str]
+    """Base names of its files, with `*` and `?`. To be known without importing much."""
+    has_twins: bool
+    """Whether event files in the directory of a file usually have the same numbers. If so, they are
+    shown alone."""
+
+    def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
+        """The runs in these files, all that match below one root, each after its path below it,
+        sorted. Called in each scan, so it opens a file again only if that has changed.
+
+        A str is a line about a file that should have a run and has none. An exception costs all
+        files of the format: their runs stay as they were.
+        """
+
+    def reader(self, run: SourceRun) -> FormatReader:
+        """A reader that has read nothing."""
+
+
+class SourceFiles(list[EventFile]):
+    """The files of a run that another program wrote, where others have event files."""
+
+    def __init__(self, run: SourceRun, format: Format, root: str) -> None:
+        """`root` is the path of the root in which the run was found."""
+        super().__init__(run.files)
+        self.run, self.format = run, format
+        self.directory = os.path.abspath(os.path.join(root, run.name))
+        """Where the event files of a run with this name would be."""
+        self.identity = f"{type(format).__name__}:{self.directory}#{run.key}"
+        """The same as long as it is the same run. No path."""
+
+
+class Formats:
+    """The formats for one Logdir."""
+
+    def __init__(self, names: Collection[str] | None = None) -> None:
+        """Formats with these names, or all that are installed. Those that cannot be loaded are
+        reported and left out."""
+        self._formats: dict[str, Format] = {}
+        found = available(FORMATS)
+        for name in found if names is None else names:
+            try:
+                self._formats[name] = loaded(FORMATS, name, found=found)()
+            except (TbcoreError, TypeError) as error:
+                logger.warning("%s", one_line(str(error)))
+        self.patterns = frozenset(p for each in self._formats.values() for p in each.patterns)
+        self._known: dict[tuple[str, str], list[SourceFiles]] = {}
+        """Maps a format and a root to the runs that the last scan found."""
+
+    def find(self, root: str, found: Found) -> list[SourceFiles]:
+        """The runs in the files that the scan of a root has found, by their start.
+
+        `root` is the path of the root. Adds lines to the problems of the scan.
+        """
+        listed = sorted(each for each in found.other_files if each[1].is_listed)
+        if not listed or not self._formats:
+            return []
+        with_events = {path for _, path, files in found.directories if files}
+        shown: list[SourceFiles] = []
+        for name, format in self._formats.items():
+            is_own = last_steps(frozenset(format.patterns))
+            own = [each for each in listed if is_own(os.path.basename(each[0]))]
+            known = []
+            try:
+                for run in format.runs(own) if own else ():
+                    if isinstance(run, SourceRun):
+                        known.append(SourceFiles(run, format, root))
+                    else:
+                        found.problems.append(one_line(run))
+            except Exception as error:
+                # As in a directory that cannot be listed, what was found before is kept.
+                known = self._known.get((name, root), [])
+                logger.debug("%s", name, exc_info=error)
+                found.problems.append(one_line(f"logs of the format {name}: {describe(error)}"))
+            self._known[name, root] = known
+            for files in known:
+                beside = {files.directory, os.path.dirname(files[0].path)}
+                if not format.has_twins or with_events.isdisjoint(beside):
+                    shown.append(files)
+        return sorted(shown, key=lambda files: files.run.started or math.inf)

@@ -1,0 +1,220 @@
+"""SourceReader: reads a run of another format into its RunData, where others have a RunReader.
+
+    items of the FormatReader     in the run's data
+    points of some tags           a table of scalars
+    facts                         references to events that a MadeFile has in memory
+    a line                        a problem
+
+An item is read at a time, until the time of a slice is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+
+from tbcore.eventfiles.crc32c import masked_crc
+from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.formats import Facts, Read, SourceFiles
+from tbcore.eventfiles.framing import HEADER_BYTES
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES
+from tbcore.eventfiles.storage import EventFile, OpenFile
+from tbcore.eventfiles.table import Columns, FileVersion, References, Table, TableColumn, bounds_of
+from tbcore.eventfiles.tail import FileReplacedError
+from tbcore.store.run_reader import RunReader
+from tbcore.store.status import MAX_PROBLEMS
+from tbcore.store.view import FileRef
+from tbcore.text import describe, one_line
+
+logger = logging.getLogger(__name__)
+
+_SPACING = 1 << 40
+"""Distance between the offsets of two made events, which have fewer bytes."""
+
+
+def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> RunReader:
+    """A reader of a run that has read nothing."""
+    kind = SourceReader if isinstance(files, SourceFiles) else RunReader
+    return kind(decoder, files, **options)
+
+
+class SourceReader(RunReader):
+    """Reads a run of another format. Its offsets and files are known to the FormatReader alone."""
+
+    bookmark = None
+    is_unread = False  # The helper process reads event files alone.
+
+    def __init__(self, decoder: Decoder, files: Sequence[EventFile], **options: Any) -> None:
+        assert isinstance(files, SourceFiles)
+        self._source = files
+        self._reader = files.format.reader(files.run)
+        self._items: Iterator[Read] | None = None
+        """What is being read; None between two calls of the FormatReader."""
+        self._read_files: Sequence[EventFile] = ()
+        """The files that were, or are, given to the FormatReader, as they were at `_read_at_ns`."""
+        self._read_at_ns = 0
+        self._read_error = ""
+        """Why reading ended early the last time; empty if it did not."""
+        self._has_work = False
+        self._has_read = self._is_over = False
+        """Whether the FormatReader was called before; whether a new one is needed."""
+        self._has_failed = False
+        """Whether the FormatReader raised an error that trying again does not change."""
+        self._facts: Facts | None = None
+        self._added: Facts | None = None
+        """The facts that are in the data."""
+        super().__init__(decoder, files, **options)
+        path, mtime_ns = files[0].path, files[0].mtime_ns
+        self.data.first_event_time = files.run.started or mtime_ns / 1e9
+        self.data.add_file(path)
+        # Of a file of version 2, only events that say so are restarts: steps may go back.
+        self.data.add_item(FileVersion(2.0, 0, np.nan), 0)
+
+    @property
+    def problems_now(self) -> list[str]:
+        return [*self.problems, *([self._read_error] if self._read_error else [])]
+
+    @property
+    def has_work(self) -> bool:
+        return self._has_work
+
+    @property
+    def is_incomplete(self) -> bool:
+        has_error = bool(self._read_error) and not self._has_failed
+        return self._has_work or self.is_to_read_soon or has_error
+
+    @property
+    def bytes_left(self) -> int:
+        return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES)
+
+    def update(self, scanned: Sequence[EventFile]) -> bool:
+        assert isinstance(scanned, SourceFiles)
+        before, self._source = self._source, scanned
+        has_changed = scanned != self._read_files
+        is_same = (scanned.identity, scanned[0].version) == (before.identity, before[0].version)
+        if not is_same or self._is_over or (self._has_failed and has_changed):
+            return False
+        # Files that changed just before may have changed once more within the clock's tick.
+        since_ns = self._read_at_ns - self.tuning.clock_resolution_seconds * 1e9
+        is_recent = any(file.ctime_ns > since_ns for file in scanned)
+        self._has_work |= has_changed or self.is_incomplete or (is_recent and not self._has_failed)
+        self.is_up_to_date = not self._has_work
+        self.bytes_total = sum(file.size for file in scanned)
+        return True
+
+    def read_slice(self, max_bytes: int) -> None:
+        deadline = time.monotonic() + self.tuning.time_slice_seconds
+        before, self._read_error, self.is_to_read_soon = self._read_error, "", False
+        try:
+            if self._items is None:
+                self._read_files, self._read_at_ns = self._source, time.time_ns()
+                self._items = self._reader.read(self._source)
+            for item in self._items:
+                self._add(item)
+                self.bytes_read = min(self._reader.offset, self.bytes_total)
+                if time.monotonic() >= deadline:
+                    return
+        except FileReplacedError:
+            if self._has_read:
+                raise
+            # A new reader would probably raise it again, so that one waits for the next pass.
+            self.is_to_read_soon = self._is_over = True
+        except FileNotFoundError:
+            pass  # The next scan finds that the file is gone.
+        except BlockingIOError:
+            self.is_to_read_soon = True
+        except OSError as error:
+            self._read_error = self._line(f" cannot be read: {error.strerror or error}")
+        except Exception as error:
+            self._has_failed = True
+            self._read_error = self._line(f" cannot be read to its end: {describe(error)}")
+            logger.debug("%s", one_line(self._source[0].path), exc_info=error)
+        self._items, self._has_read, self.bytes_read = None, True, self.bytes_total
+        self._has_work = self._source != self._read_files
+        if self._read_error not in ("", before):
+            self.read_errors.append(self._read_error)
+        if self._facts is not None and self._facts != self._added:
+            if self._added is not None:
+                # The first metadata of a tag counts, so the run is read again for the last ones.
+                raise FileReplacedError(self._source[0].path)
+            self._added = self._facts
+            self._add_facts(self._facts)
+        self.data.end_loading()
+
+    def _line(self, text: str) -> str:
+        return one_line(f"{self._source[0].path}{text}")
+
+    def _add(self, item: Read) -> None:
+        if isinstance(item, str):
+            line = self._line(f": {item}")
+            if len(self.problems) < MAX_PROBLEMS and line not in self.problems:
+                self.problems.append(line)
+                self.read_errors.append(line)
+        elif not isinstance(item, Mapping):
+            self._facts = item
+        elif item:
+            entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
+            counts = [len(points.step) for points in item.values()]
+            arrays = map(np.concatenate, zip(*item.values(), strict=True))
+            self._add_table(entries, [counts, *arrays], None, 0)
+
+    def _add_facts(self, facts: Facts) -> None:
+        """Adds the events of facts, as those of a file."""
+        events = [*facts.events()]
+        if not events:
+            return
+        size, file = len(events), MadeFile(self._source[0].path)
+        file.payloads = [payload for *_, payload in events]
+        entries = [TableColumn(tag, "tensor", False, metadata) for tag, metadata, _ in events]
+        references = References(
+            np.arange(size) * _SPACING,
+            np.array([*map(len, file.payloads)], np.uint32),
+            np.zeros(size, np.uint32),
+            np.array([*map(masked_crc, file.payloads)], np.uint32),
+        )
+        at = np.full(size, facts.time or self._source[0].mtime_ns / 1e9)
+        rows = [1] * size, np.zeros(size, np.int64), at, np.empty(0)
+        self._add_table(entries, rows, references, self.data.add_file(file))
+
+    def _add_table(
+        self, entries: Sequence[TableColumn], rows: Sequence[Any], references: References | None,
+        file_index: int,
+    ) -> None:  # fmt: skip
+        """Adds a table; `rows` are numbers of rows by column, steps, wall times and values."""
+        counts, step, wall_time, value = rows
+        columns = Columns.of(tuple(entries), tuple(range(len(entries))))
+        table = Table.of(
+            columns, bounds_of(counts), step, wall_time, value, references,
+            position=lambda: np.arange(len(step)), last_wall_time=float(wall_time.max()),
+        )  # fmt: skip
+        self.data.add_item(table, file_index)
+
+
+class MadeFile(FileRef):
+    """A file of events that is in memory only, and always open. Has the members of OpenFile that
+    `Item` uses."""
+
+    payloads: Sequence[bytes] = ()
+
+    @property
+    def opened(self) -> EventFile:
+        return EventFile(self.path)
+
+    def open(self) -> OpenFile:
+        return cast(OpenFile, self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def fetch(self, parts: Iterable[tuple[int, int]]) -> None: ...
+
+    def read(self, offset: int, size: int) -> bytes:
+        """A payload with its checksum."""
+        payload = self.payloads[(offset - HEADER_BYTES) // _SPACING]
+        return payload + masked_crc(payload).to_bytes(4, "little")

@@ -1,0 +1,62 @@
+"""RunFacts: hyperparameters, texts and state that another program knows about a run, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData
+from tbcore.eventfiles.proto.types_pb2 import DT_STRING
+from tbcore.kinds import SESSION_START_TAG
+from tbcore.values.hyperparameters import SESSION_END_TAG
+
+MAX_TEXT_BYTES = 1 << 16
+"""Maximum length of a text. The rest of a longer one is left out."""
+
+
+class RunFacts(NamedTuple):
+    """What a run says about itself, as a whole. Has the members of `Facts`."""
+
+    hparams: Mapping[str, float | str | bool] = {}
+    texts: Mapping[str, str] = {}
+    """Maps tags to texts, which may be Markdown."""
+    group: str = ""
+    started: float | None = None
+    """In seconds since the epoch."""
+    ended: float | None = None
+    """In seconds since the epoch."""
+    status: int = 0
+    """1 if the run succeeded, 2 if it failed, 3 while it runs, 0 if nothing says so."""
+
+    @property
+    def time(self) -> float | None:
+        return self.ended or self.started
+
+    def events(self) -> Iterator[tuple[str, bytes, bytes]]:
+        if self.hparams or self.group:
+            data = HParamsPluginData(version=0)
+            start = data.session_start_info
+            start.group_name, start.start_time_secs = self.group, self.started or 0.0
+            for name, value in self.hparams.items():
+                is_text = isinstance(value, str)
+                kind = "bool" if isinstance(value, bool) else "string" if is_text else "number"
+                setattr(start.hparams[name], f"{kind}_value", value)
+            yield _event(SESSION_START_TAG, "hparams", data.SerializeToString(), "")
+        if self.status:
+            data = HParamsPluginData(version=0)
+            end = data.session_end_info
+            end.status, end.end_time_secs = self.status, self.ended or 0.0  # type: ignore[assignment]
+            yield _event(SESSION_END_TAG, "hparams", data.SerializeToString(), "")
+        for tag, text in self.texts.items():
+            yield _event(tag, "text", b"", text)
+
+
+def _event(tag: str, plugin: str, content: bytes, text: str) -> tuple[str, bytes, bytes]:
+    event = Event()
+    value = event.summary.value.add(tag=tag)
+    value.metadata.plugin_data.plugin_name = plugin
+    value.metadata.plugin_data.content = content
+    value.tensor.dtype = DT_STRING
+    value.tensor.string_val.append(text.encode(errors="replace")[:MAX_TEXT_BYTES])
+    return tag, value.metadata.SerializeToString(), event.SerializeToString()

@@ -1,0 +1,225 @@
+"""Runs of other formats: found, named, read, changed and replaced; with a format in a test.
+
+Its files have lines such as `a 3 0.5`: run, step and value. A file may have several runs. The word
+after the run is also a command: `hparam`, `text`, `line`, `fail`, `replaced` or `wait`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from common_fixtures import until
+from installed_plugins import Distributions
+from loaded_logs import SCALARS, Logs
+
+from tbcore.kinds import Claim
+from tbcore.values import session_end, session_start, text
+
+FORMAT = """
+import os
+import numpy as np
+from tbcore.engine import FileReplacedError, Points, RunFacts, SourceRun
+
+class Lines:
+    patterns = ("*.lines",)
+    has_twins = True
+
+    def runs(self, files):
+        for name, file in files:
+            lines = open(file.path).read().splitlines()
+            if "explode" in lines:
+                raise KeyError("exploded")
+            if "nothing" in lines:
+                yield f"{file.path} has nothing"
+                continue
+            for run in dict.fromkeys(line.split()[0] for line in lines):
+                own = [line for line in lines if line.split()[0] == run]
+                size = sum(map(len, own))
+                status = file._replace(size=size, mtime_ns=0, ctime_ns=0)
+                yield SourceRun(os.path.join(os.path.dirname(name), run), [status], f"{name}#{run}")
+
+    def reader(self, run):
+        return Reader(run.key.partition("#")[2])
+
+class Reader:
+    def __init__(self, run):
+        self.run, self.offset, self.done, self.waited = run, 0, [], False
+
+    def read(self, files):
+        lines = [line.split() for line in open(files[0].path).read().splitlines()]
+        own = [line for line in lines if line[0] == self.run]
+        if own[: len(self.done)] != self.done:
+            raise FileReplacedError(files[0].path)
+        if ["wait"] in [line[1:] for line in own] and not self.waited:
+            self.waited = True
+            raise BlockingIOError
+        facts = RunFacts()
+        for number, (_, step, *values) in enumerate(own):
+            if step == "hparam":
+                facts = facts._replace(hparams={"lr": float(values[0])}, group="g", status=1)
+            if step == "text":
+                facts = facts._replace(texts={"notes": values[0]})
+            if number < len(self.done):
+                continue
+            if step == "line":
+                yield "a line is damaged"
+            if step == "replaced":
+                raise FileReplacedError(self.run)
+            if step == "fail":
+                raise KeyError(self.run)
+            if step.lstrip("-").isdigit():
+                self.offset += 10
+                yield {"loss": Points(*(np.array([float(v)], t) for v, t in
+                    ((step, np.int64), (100, float), (values[0], float))))}
+        self.done = own
+        yield facts
+"""
+
+
+@pytest.fixture
+def lines(distributions: Distributions, logs: Logs) -> Any:
+    """`lines("file", "a 1 0.5", ...)` writes a file of the format."""
+    distributions.add(
+        "lines", "[tbcore.formats]\nlines = lines_format:Lines\n", {"lines_format.py": FORMAT}
+    )
+
+    def write(name: str, *content: str) -> Path:
+        path = logs.path / f"{name}.lines"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in content))
+        logs.load()
+        return path
+
+    return write
+
+
+def shown(logs: Logs) -> dict[str, list[int]]:
+    return {run: logs.steps(run) for run in sorted(logs.multiplexer.runs())}
+
+
+def test_two_runs_in_one_file(lines: Any, logs: Logs) -> None:
+    """They are added, grow, are renamed, replaced and deleted one by one. Steps may fall."""
+    path = lines("x", "a 1 0.5", "b 7 nan", "a 3 0.25", "a 2 1e300")
+    assert shown(logs) == {"a": [1, 3, 2], "b": [7]}
+    assert logs.multiplexer.scalars("a", "loss").value.tolist() == [0.5, 0.25, 1e300]
+    lines("x", "a 1 0.5", "b 7 nan", "a 3 0.25", "a 2 1e300", "a 4 0", "c 1 1")
+    assert shown(logs) == {"a": [1, 3, 2, 4], "b": [7], "c": [1]}
+    lines("x", "new 1 0.5", "b 70 0.5")
+    assert shown(logs) == {"b": [70], "new": [1]}
+    path.unlink()
+    logs.load()
+    assert shown(logs) == {}
+    assert logs.board.status.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "runs", "problem"),
+    [
+        (["nothing"], {"y": [1]}, "x.lines has nothing"),
+        (["explode"], {"y": [1]}, "logs of the format lines: KeyError: 'exploded'"),
+        (["a 1 0", "a line", "a 2 0"], {"a": [1, 2], "y": [1]}, "x.lines: a line is damaged"),
+        (["a 1 0", "a fail", "a 2 0"], {"a": [1], "y": [1]}, "x.lines cannot be read to its end"),
+        (["a 1 0", "a replaced", "a 2 0"], {"a": [1], "y": [1]}, None),
+        (["a x"], {"a": [], "y": [1]}, None),
+    ],
+)
+def test_a_problem_costs_one_line_and_no_other_run(
+    lines: Any, logs: Logs, content: list[str], runs: dict[str, list[int]], problem: str | None
+) -> None:
+    """What is wrong is tried again only when the file has changed. Runs that were found stay when
+    the format fails, and damage is reported until it is mended."""
+    lines("y", "y 1 0")
+    lines("x", *content)
+    logs.load()
+    assert shown(logs) == runs
+    problems = logs.board.status.problems
+    assert (len(problems), problem or "" in "".join(problems)) == (bool(problem), problem or True)
+    assert problem is None or problem in problems[0]
+    lines("x", "a 1 0", "a 5 0")
+    assert shown(logs) == {"a": [1, 5], "y": [1]}
+    assert logs.board.status.problems == ()
+
+
+def test_a_file_that_is_being_written_is_read_soon(lines: Any, logs: Logs) -> None:
+    """Until then, the run shows what it had. The loader makes its next pass at once."""
+    lines("x", "a 1 0")
+    lines("x", "a 2 0", "a wait")
+    assert shown(logs) == {"a": [1]}
+    assert logs.board.status.problems == ()
+    logs.loader = logs.new_loader(reload_interval=600)
+    logs.loader.start()
+    until(lambda: shown(logs) == {"a": [2]})
+    logs.loader.stop()
+
+
+def test_a_slow_run_is_read_in_time_slices(lines: Any, logs: Logs) -> None:
+    """Others are read in between, and what was read is published on the way."""
+    logs.tune(time_slice_seconds=0.0, publish_interval_seconds=0.0)
+    seen = logs.watch(lambda: shown(logs))
+    lines("x", *(f"{run} {step} 0" for step in range(5) for run in "ab"))
+    assert shown(logs) == {"a": [*range(5)], "b": [*range(5)]}
+    assert {"a": [0, 1], "b": [0, 1]} in seen
+
+
+def test_facts_become_hyperparameters_texts_and_a_state(lines: Any, logs: Logs) -> None:
+    """Later facts replace them, although the first metadata of a tag counts."""
+    tags = "_hparams_/session_start_info", "_hparams_/session_end_info"
+    for lr, note in ((0.5, "first"), (0.25, "second")):
+        lines("x", "a 1 0", f"a hparam {lr}", f"a text {note}")
+        start, end = (session_start, session_end)
+        metadata = [logs.multiplexer.metadata("a", tag) for tag in tags]
+        assert start(metadata[0]).hparams == {"lr": lr}
+        assert (start(metadata[0]).group, end(metadata[1]).status) == ("g", 1)
+        (item,) = logs.multiplexer.items("a", "notes", (Claim(plugin_name="text"),))
+        assert text(item.read()) == note
+        assert logs.steps("a") == [1]
+
+
+def test_names(lines: Any, logs: Logs) -> None:
+    """Event files keep their name. Of several sources, the first keeps it while it is there."""
+    for name, step in (("z", 1), ("y", 2), ("x", 3)):
+        lines(name, f"a {step} 0")
+    assert shown(logs) == {"a": [1], "a_2": [2], "a_3": [3]}
+    logs.write("a/1.tfevents", 9)
+    logs.load()
+    assert shown(logs)["a"] == [9]
+    (logs.path / "a" / "1.tfevents").unlink()
+    logs.load()
+    assert [9] not in shown(logs).values()
+
+
+def test_event_files_beside_a_source_are_shown_alone(lines: Any, logs: Logs) -> None:
+    lines("d/x", "a 1 0")
+    assert shown(logs) == {"d/a": [1]}
+    logs.write("d/1.tfevents", 5)
+    logs.load()
+    assert shown(logs) == {"d": [5]}
+
+
+def test_links_to_files_of_a_format_are_not_followed(
+    lines: Any, logs: Logs, tmp_path: Path
+) -> None:
+    other = tmp_path / "secret.lines"
+    other.write_text("a 1 0\n")
+    os.symlink(other, logs.path / "x.lines")
+    logs.load()
+    assert logs.multiplexer.runs() == []
+    assert "links to files" in logs.board.status.problems[0]
+
+
+def test_tags_of_sources_are_scalars(lines: Any, logs: Logs) -> None:
+    lines("x", "a 1 0")
+    assert logs.multiplexer.tags(SCALARS) == {"a": ["loss"]}
+
+
+def test_finding_logs_imports_no_numpy() -> None:
+    """`tbcore serve` first limits the threads of its linear algebra."""
+    code = "import sys, tbcore.eventfiles.logdir as logdir, tbcore.eventfiles.formats as formats\n"
+    code += "formats.Formats(); print('numpy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
