@@ -41,6 +41,7 @@ from tbcore.http import (
     optional_int,
     required,
     strings_in,
+    tags_response,
 )
 from tbcore.http.parameters import ItemAddress, item_address
 from tbcore.kinds import Claims
@@ -164,7 +165,7 @@ class Media:
         names = self._names()
         if self._group is not None:
             names = {run: list(each) for run, each in names.items()}
-        return json_response(names)
+        return tags_response(request, names)
 
     def _steps(self, request: Request) -> Response:
         """The union of the steps of the requested runs and tags; reads nothing from files."""

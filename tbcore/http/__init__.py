@@ -31,11 +31,12 @@ from tbcore.http.responses import (
     safe_content_type,
     series_response,
     streaming_response,
+    tags_response,
 )
 
 __all__ = [
     "bytes_response", "columns_response", "csv_response", "error_response", "is_reader",
     "json_body", "json_response", "not_modified", "number_texts", "optional", "optional_int",
     "request_body", "required", "safe_content_type", "series_response", "streaming_response",
-    "string_in", "strings_in",
+    "string_in", "strings_in", "tags_response",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,19 @@ def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> R
     """
     headers = {} if etag is None else {"etag": _entity_tag(etag)}
     return Response(to_json(data), status, headers, media_type="application/json")
+
+
+def tags_response(request: Request, tags: Mapping[str, Collection[str]]) -> Response:
+    """A JSON response with the tags of each run, for a route `/tags` as `watchTags` requests it.
+
+    The response to its parameter `shared` has each list once that is the same object for many runs:
+    `{"": [["loss", "lr"]], "a": 0, "b": 0}`. No run has the name "".
+    """
+    if "shared" not in request.query_params:
+        return json_response(tags)
+    lists: dict[int, tuple[int, Collection[str]]] = {}
+    indexes = {run: lists.setdefault(id(t), (len(lists), t))[0] for run, t in tags.items()}
+    return json_response({"": [names for _, names in lists.values()]} | indexes)
 
 
 def not_modified(request: Request, etag: str) -> Response | None:

@@ -161,7 +161,7 @@ def test_a_menu_gives_the_focus_back(open_page: Any) -> None:
 
 
 def test_a_menu_leaves_the_focus_that_has_gone_on(open_page: Any) -> None:
-    """A key right after the Escape goes where the reader is, and does not press the menu's button."""
+    """A key right after Escape goes where the reader is, and does not press the button."""
     page = open_page("#scalars&tagQuery=accuracy")
     page.wait_for_function(IS_DRAWN)
     tab_to(page, "More options for accuracy")

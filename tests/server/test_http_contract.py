@@ -69,6 +69,7 @@ class TestRoutes(RouteTests):
 DOCUMENTED = lines("documented", r"""
 GET /data/runs                 200 ["train_run","eval","empty"]
 GET /data/plugin/scalars/tags  200 {"train_run":["xent","loss","learning_rate"],"eval":["precision","recall"],"empty":[]}
+GET /data/plugin/scalars/tags?shared= 200 {"":[["xent","loss","learning_rate"],["precision","recall"],[]],"train_run":0,"eval":1,"empty":2}
 GET /data/plugin/scalars/scalars?run=train_run&tag=loss 200 [[1443856985.705543,1448,0.7461960315704346],[1443857105.704628,3438,0.5427092909812927],[1443857225.705133,5417,0.5457325577735901]]
 GET /data/plugin/scalars/scalars?run=train_run&tag=loss&format=csv 200 content-type: text/csv; charset=utf-8
 GET /data/plugin/scalars/scalars?run=train_run&tag=loss&format=csv 200 Wall time,step,value\r\n1443856985.705543,1448,0.7461960315704346\r\n1443857105.704628,3438,0.5427092909812927\r\n1443857225.705133,5417,0.5457325577735901\r\n

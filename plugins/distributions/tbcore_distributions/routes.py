@@ -10,7 +10,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import Claims, LegacyApi, Multiplexer
-from tbcore.http import csv_response, json_response, optional, required, series_response
+from tbcore.http import (
+    csv_response,
+    json_response,
+    optional,
+    required,
+    series_response,
+    tags_response,
+)
 from tbcore_distributions import reader
 
 
@@ -18,7 +25,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
     """/tags, /distributions and /series, with at most `samples` steps of each tag; 0 means all."""
 
     def tags(request: Request) -> Response:
-        return json_response(multiplexer.tags(claims))
+        return tags_response(request, multiplexer.tags(claims))
 
     def series(request: Request) -> Response:
         read = partial(reader.drawn_rows, multiplexer, claims)

@@ -16,6 +16,7 @@ from tbcore.http import (
     optional_int,
     required,
     streaming_response,
+    tags_response,
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
@@ -38,7 +39,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
     charts = Charts(multiplexer, claims)
 
     def tags(request: Request) -> Response:
-        return json_response(multiplexer.tags(claims))
+        return tags_response(request, multiplexer.tags(claims))
 
     def scalars(request: Request) -> Response:
         return _series_response(request, multiplexer, claims, samples)

@@ -5,10 +5,9 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Lazy } from "tbcore/ui.js";
-import { filterOf, parseDisplayOptions, widthOf } from "./display-options.js";
-import { useOtherImage } from "./other-image.js";
+import { comparisonOf, filterOf, parseDisplayOptions, widthOf } from "./display-options.js";
 
-/** The image of one sample. @param {Parameters<typeof useOtherImage>[0]} props */
+/** The image of one sample. @param {import("./other-image.js").Props} props */
 export function ImageSample(props) {
   const { host, entry, url, label, run, tag, found, expanded, alone, onBroken } = props;
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
@@ -16,7 +15,9 @@ export function ImageSample(props) {
   const [opened, setOpened] = useState(/** @type {{ found: typeof found, sample: number } | null} */ (null));
   const [brokenUrl, setBrokenUrl] = useState("");
   const display = parseDisplayOptions(host.settings.value);
-  const other = useOtherImage(props);
+  const { comparison } = comparisonOf(host);
+  const [other, setOther] = useState(/** @type {Partial<import("./other-image.js").OtherImage>} */ ({}));
+  const otherUrl = comparison && other.url;
   const filter = filterOf(display);
 
   /**
@@ -45,13 +46,13 @@ export function ImageSample(props) {
       type="button"
       class="logged-image ${expanded ? "large" : ""} ${alone ? "" : "several"}"
       hidden=${brokenUrl === url}
-      aria-label="${label}, ${entry.width} by ${entry.height} pixels${other.url && `. ${other.note}`}"
+      aria-label="${label}, ${entry.width} by ${entry.height} pixels${otherUrl && `. ${other.note}`}"
       title="${entry.width} × ${entry.height} pixels. Click to enlarge"
       aria-haspopup="dialog"
       style=${{ width: widthOf(display.size, entry) }}
       onClick=${() => setOpened({ found, sample: found.samples.indexOf(entry) })}
     >
-      <span class="pixels ${other.url && other.comparison}" style=${{ filter: other.url ? filter : "" }}>
+      <span class="pixels ${otherUrl && other.comparison}" style=${{ filter: otherUrl ? filter : "" }}>
         <img
           ref=${image}
           src=${url}
@@ -59,14 +60,14 @@ export function ImageSample(props) {
           height=${entry.height || undefined}
           alt=""
           draggable="false"
-          style=${{ filter: other.url ? "" : filter }}
+          style=${{ filter: otherUrl ? "" : filter }}
           onLoad=${updateSharpness}
           onError=${onError}
         />
-        ${other.url && html`<img class="other" src=${other.url} alt="" draggable="false" onError=${other.onBroken} />`}
+        ${otherUrl && html`<img class="other" src=${otherUrl} alt="" draggable="false" onError=${other.onBroken} />`}
       </span>
     </button>
-    ${other.note && html`<p class="compared-with">${other.note}</p>`}
+    ${comparison && html`<${Lazy} load=${() => import("./other-image.js")} of="OtherNote" ...${props} onFound=${setOther} />`}
     ${opened && html`<${Lazy} load=${() => import("./lightbox.js")} of="Lightbox" ...${{ host, tag, run, ...opened }} onClose=${() => setOpened(null)} />`}
   </div>`;
 }

@@ -1,6 +1,7 @@
-/** The image of another run, with which one is compared. */
+/** The image of another run, with which one is compared. Loaded when images are first compared. */
 
-import { useState } from "preact/hooks";
+import { html } from "htm/preact";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { formatName, formatStep } from "tbcore/format.js";
 import { useAnswer } from "tbcore/requests.js";
 import { describePlace } from "tbcore/steps.js";
@@ -8,12 +9,26 @@ import { labelOf } from "tbcore/text-names.js";
 import { comparisonOf } from "./display-options.js";
 
 /**
- * Preact hook: the image that the other run logged at the same step, or the last one before it.
- * @param {import("tbcore/steps.js").SampleProps & { answers: import("tbcore/requests.js").Answers<any> }} props
- * @returns {{ comparison: string, url: string, note: string, onBroken: () => void }} `url` is "" if
- *   there is no such image; `note` says what is shown, or why nothing is
+ * What is compared.
+ * @typedef {object} OtherImage
+ * @property {string} comparison
+ * @property {string} url  "" if there is no such image
+ * @property {string} note  says what is shown, or why nothing is
+ * @property {() => void} onBroken  to be called if the browser cannot show the image
+ *
+ * @typedef {import("tbcore/steps.js").SampleProps & { answers: import("tbcore/requests.js").Answers<any> }} Props
  */
-export function useOtherImage({ host, entry, run, tag, tags, found, answers }) {
+
+/** The note on the other image; `onFound` gets the image when it changes. @param {Props & { onFound: (other: OtherImage) => void }} props */
+export function OtherNote({ onFound, ...props }) {
+  const other = useOtherImage(props);
+  const { comparison, url, note } = other;
+  useLayoutEffect(() => onFound(other), [comparison, url, note]);
+  return note && html`<p class="compared-with">${note}</p>`;
+}
+
+/** Preact hook: the image that the other run logged at the same step, or the last one before it. @param {Props} props @returns {OtherImage} */
+function useOtherImage({ host, entry, run, tag, tags, found, answers }) {
   const { comparison, base } = comparisonOf(host);
   const [brokenUrl, setBrokenUrl] = useState("");
   const isOther = comparison !== "" && base !== run.name;

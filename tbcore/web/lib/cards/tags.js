@@ -37,14 +37,19 @@ export async function watchTags(host, read) {
   const load = async () => {
     const { lists } = host.generations.value;
     if (lists === known) return;
-    const response = await host.fetchJSON("tags");
+    const response = await host.fetchJSON("tags", read ? {} : { shared: "" });
     known = lists;
-    tags.value = read ? Object.assign(Object.create(null), read(response)) : response;
+    tags.value = Object.assign(Object.create(null), (read ?? perRun)(response));
   };
   await load();
   // The callback is also called at once, in case the tags changed during the first request.
   host.generations.subscribe(keepUpToDate(load, { signal: host.signal }));
   return tags;
+}
+
+/** Runs of a sweep have the same tags: servers may send each list once, and all its runs have one array. @param {any} response */
+function perRun({ "": lists, ...runs }) {
+  return lists ? Object.fromEntries(Object.entries(runs).map(([run, i]) => [run, lists[+i]])) : runs;
 }
 
 /**
