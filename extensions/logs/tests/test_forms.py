@@ -197,6 +197,14 @@ def test_no_value_that_was_named_is_cut(
         )
     group = shown("ls", tmp_path, "--by", "note", "--columns", "val/loss:min,val/loss:max")
     assert {"0.25", "1"} <= set(group.split())
+    orders = [["took"], ["val/loss"], [many[2]], [many[2], "--by", "seeds"]]
+    for order, value in zip(orders, ["5", "0.25", "2", "2"], strict=True):
+        found, _, left_out = shown("ls", tmp_path, "--sort", *order).partition("not shown: ")
+        assert {order[0], value} <= set(found.split())
+        assert not set(left_out.strip().split(", ")) & set(found.split())
+    large = tmp_path.with_name(f"{tmp_path.name}_large")
+    write_run(large, scalars={"odd": [(1234567890, -1.2345e-30)]})
+    assert shown("tail", large, "--tags", "odd").split()[-3::2] == ["1234567890", "-1.235e-30"]
     tail = shown("tail", tmp_path, "--total", "9", "-n", "1", "--tags", "*", "--runs", name)
     assert {"0.25", "0.125"} <= set(tail.split())
     assert ("0.25" in tail.splitlines()[-1]) == (columns == 200)

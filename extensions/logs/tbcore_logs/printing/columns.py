@@ -296,7 +296,8 @@ def group_table(
     ]
     texts: list[Sequence[Any]] = [groups.names, counts]
     for column in columns:
-        figures.append(PrintedColumn(column.text, column.title, is_named=is_named))
+        is_own = is_named or column is order or str(order).startswith(f"{column.text} ")
+        figures.append(PrintedColumn(column.text, column.title, is_named=is_own))
         if column.tag is None:
             common = [_common([column.cells.get(name) for name in own]) for own in members]
             printed.append(PrintedColumn(column.text))
