@@ -29,7 +29,7 @@ from tbcore.engine import (
     warnings_printed,
 )
 from tbcore_logs.commands.arguments import default_logdir, folders_of, split_names
-from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
+from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, PR_CURVES, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
 from tbcore_logs.noted import RunNotes
@@ -47,7 +47,7 @@ _REMOTE_PAUSE_SECONDS = 30.0
 
 ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
-    GRAPH: lambda run, tag: run.graph(),
+    GRAPH: lambda run, tag: run.graph(), PR_CURVES: Run.pr_curves,
 }  # fmt: skip
 """Maps each kind of tag except scalars to the method of a run that returns its values."""
 

@@ -251,15 +251,18 @@ def _show_items(run: Run, tag: str, kind: str, title: str, form: Form | None) ->
         click.echo(styled(one_line(title), bold=True))
         click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
         return 0
-    if kind not in ITEMS_OF:
+    try:
+        logged = (ITEMS_OF.get(kind) or Run.tensors)(run, tag)
+    except UnknownNameError:
         known = run.tags[tag]
-        raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
+        line = f"{tag!r} has {known.count} values of the kind {kind!r}: not readable"
+        raise NotFoundError(line) from None
     columns = [
         PrintedColumn("step"),
         PrintedColumn("wall_time", "time", lambda wall_time: short_time(time_of(wall_time))),
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
-    rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
+    rows = [(item.step, item.wall_time, _described(item)) for item in logged]
     print_table(columns, rows, form, is_spread=True)
     return 0
 
@@ -277,6 +280,11 @@ def _described(item: Any) -> Any:
         return f"{value.content_type}, {plural(len(value.clips), 'clip')}, {sizes:,} bytes"
     if hasattr(value, "bucket_limit"):
         return f"{value.num:g} values from {value.min:.4g} to {value.max:.4g}"
+    if hasattr(value, "average_precision"):
+        num = len(value.thresholds)
+        return f"{num:,} thresholds, average precision {value.average_precision:.4g}"
     if isinstance(value, bytes):
         return f"{len(value):,} bytes"
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return f"{value.dtype} of shape {value.shape}"
     return "\n".join(map(str, value.ravel())) if isinstance(value, np.ndarray) else value
