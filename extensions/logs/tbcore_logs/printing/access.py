@@ -262,6 +262,16 @@ def has_run(logs: Logs, name: str) -> bool:
     return typed_name(name, logs.sizes) in logs
 
 
+def runs_named(logs: Logs, text: str) -> list[str]:
+    """The run of this name, as it may be typed, or else those that names and patterns in the text
+    select, as in --runs. Raises UnknownNameError for an unknown name, ClickException for none."""
+    name = typed_name(text, logs.sizes)
+    found = [name] if name in logs else _selected([text], logs, "run")
+    if not found:
+        raise click.ClickException(f"none of {plural(len(logs), 'run')} matches {quoted(text)}")
+    return found
+
+
 def run_named(logs: Logs, name: str) -> Run:
     """A run by its name as it may be typed: see `typed_name`."""
     return logs[typed_name(name, logs.sizes)]
