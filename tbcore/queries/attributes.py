@@ -265,16 +265,13 @@ class RunColumns:
         value of `change` is the last one less that of `at`, `step` steps before the last one. That
         of `nan` is the step of the first point that is NaN or infinite.
         """
-        if not (candidates := self.index.tags.candidates(tag)):
+        if not self.index.tags.candidates(tag):
             return [None] * len(self.runs)
-        find = _finder(tag, candidates)
-        views = [self._state.runs[run] for run in self.runs]
-        found = [find(view.schema.tags) for view in views]
         cached = self._cached((tag, stat, step), self._state)
         generations = self._state.run_generations
         changed = {
-            run: (view, name)
-            for run, view, name in zip(self.runs, views, found, strict=True)
+            run: named
+            for run, named in zip(self.runs, self.views(tag), strict=True)
             if cached.get(run, (None, None))[0] != generations[run]
         }
         rest = iter(changed.items())
@@ -283,6 +280,12 @@ class RunColumns:
             for run, point in zip(part, _points_of(part.values(), stat, step), strict=True):
                 cached[run] = generations[run], point
         return [cached[run][1] for run in self.runs]
+
+    def views(self, tag: str) -> list[tuple[RunView, str | None]]:
+        """The data of each run, and the name of the tag in it; None for a run without the tag."""
+        find = _finder(tag, self.index.tags.candidates(tag))
+        views = [self._state.runs[run] for run in self.runs]
+        return [(view, find(view.schema.tags)) for view in views]
 
     def has(self, tag: str | Glob) -> list[bool]:
         """Whether each run has a tag that equals `tag`, or matches a glob; see QueriedRuns."""

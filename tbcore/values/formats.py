@@ -211,6 +211,30 @@ def tensor(value: Value) -> NDArray[Any]:
     return _tensor(_summary(value, "a tensor"), "a tensor")
 
 
+def pr_curve(value: Value) -> NDArray[Any]:
+    """A precision-recall curve as it was logged: real numbers of shape (6, num_thresholds).
+
+    The rows are true positives, false positives, true negatives, false negatives, precision and
+    recall, at thresholds that are evenly spaced from 0 to 1. There is at least one.
+    """
+    rows = tensor(value)
+    if rows.ndim != 2 or len(rows) != 6 or not rows.size or rows.dtype.kind not in "fiu":
+        found = f"{_describe(rows)}, not numbers of shape (6, thresholds)"
+        raise _not(_summary(value, ""), "a PR curve", found)
+    return rows
+
+
+def average_precision(precision: NDArray[Any], recall: NDArray[Any]) -> float:
+    """The area under a curve, computed like scikit-learn's `average_precision_score`.
+
+    Recall must descend. The area is the sum, over all thresholds, of the precision times the
+    decrease of the recall from this threshold to the next one; after the last one, recall is 0.
+    There is no interpolation between thresholds, which would be too optimistic.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(np.sum(precision * -np.diff(recall, append=0.0)))
+
+
 def text(value: Value) -> NDArray[np.object_]:
     """The strings in a tensor as an object array of str.
 

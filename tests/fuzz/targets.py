@@ -198,7 +198,7 @@ def summary_values(data: bytes) -> None:
         return
     for read in (
         values.scalar, values.histogram, values.bucket_table, values.image, values.audio,
-        values.text, lambda value: values.audio(value, SummaryMetadata()),
+        values.text, values.pr_curve, lambda value: values.audio(value, SummaryMetadata()),
     ):  # fmt: skip
         try:
             found = read(value)

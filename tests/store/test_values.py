@@ -364,11 +364,30 @@ def test_text_keeps_its_shape() -> None:
         values.text(summaries.scalar("t", 1.0))
 
 
+def test_a_pr_curve_has_six_rows_of_numbers() -> None:
+    rows = np.arange(12.0).reshape(6, 2)
+    assert np.array_equal(values.pr_curve(summaries.tensor("t", rows)), rows)
+    for other in (rows[:5], rows[0], rows[:, :0]):
+        with pytest.raises(DecodeError, match=r"'t' is not a PR curve: a tensor of float32"):
+            values.pr_curve(summaries.tensor("t", other))
+    with pytest.raises(DecodeError, match="a tensor of strings"):
+        values.pr_curve(summaries.string_tensor("t", [b"x"]))
+
+
+def test_the_area_below_a_pr_curve_is_the_average_precision() -> None:
+    """Compared with its definition over ranked predictions, each of which is a threshold."""
+    labels = np.random.default_rng(0).random(200) < 0.3
+    order = np.arange(200, 0, -1)  # The number of predictions above each threshold.
+    hits = np.cumsum(labels)[order - 1]
+    expected = np.mean((np.cumsum(labels) / np.arange(1, 201))[labels])
+    assert values.average_precision(hits / order, hits / labels.sum()) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     "decode",
     [
         values.scalar, values.histogram, values.bucket_table, values.image, values.audio,
-        values.text,
+        values.text, values.pr_curve,
     ],
 )  # fmt: skip
 def test_bytes_of_a_graph_are_an_error(decode: Any) -> None:

@@ -10,6 +10,8 @@ from tbcore.values import AUDIO_CLAIMS, HISTOGRAM_CLAIMS, IMAGE_CLAIMS
 
 SCALAR, IMAGE, AUDIO = "scalar", "image", "audio"
 HISTOGRAM, TEXT, GRAPH, PR_CURVES = "histogram", "text", "graph", "pr_curves"
+TENSOR = "tensor"
+"""Arrays of any plugin: `form_of` has the other forms, or the name of the plugin."""
 
 CLAIMS: Mapping[str, Claims] = {
     SCALAR: (Claim(is_scalar=True),),
@@ -19,6 +21,7 @@ CLAIMS: Mapping[str, Claims] = {
     TEXT: (Claim("tensor", "text", False),),
     GRAPH: (Claim("graph_def"), Claim("tensor", "graphs", False)),
     PR_CURVES: (Claim("tensor", "pr_curves", False),),
+    TENSOR: (Claim("tensor"),),
 }
 """The kinds of each form that can be decoded."""
 
@@ -27,7 +30,7 @@ CLAIMS: Mapping[str, Claims] = {
 def form_of(kind: Kind) -> str:
     """The key in CLAIMS for a kind, or else the plugin in its metadata, or else its field."""
     for form, claims in CLAIMS.items():
-        if any(claim.matches(kind) for claim in claims):
+        if form != TENSOR and any(claim.matches(kind) for claim in claims):
             return form
     return kind.plugin_name or kind.field
 

@@ -37,7 +37,7 @@ from tbcore.values import (
     group_curve,
     group_statistics,
 )
-from tbcore_logs.attributes import attribute_of
+from tbcore_logs.attributes import attribute_of, values_of
 from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.tables import Categories, LogTable
 
@@ -160,7 +160,7 @@ def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
     """The text of an attribute in its usual form, and its value for each of `columns.runs`."""
     index = columns.index
     attribute = attribute_of(text, columns)
-    kind, name, stat, step = attribute
+    kind, name, stat, _ = attribute
     if kind == "fact":
         return format_attribute(attribute), fact_of(columns, name)
     known = index.hparam_names if kind == "hparam" else index.tags
@@ -172,8 +172,7 @@ def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
         raise UnknownNameError(line)
     if stat is None:
         return format_attribute(attribute), columns.hparams(name)
-    points = columns.points(name, stat, step)
-    return format_attribute(attribute), [point and point[1] for point in points]
+    return format_attribute(attribute), values_of(attribute, columns)
 
 
 def _by_pattern(text: str) -> Grouper:

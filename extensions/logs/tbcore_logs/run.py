@@ -25,6 +25,7 @@ from tbcore_logs.forms import (
     IMAGE,
     PR_CURVES,
     SCALAR,
+    TENSOR,
     TEXT,
     form_of,
     plural_of,
@@ -33,7 +34,13 @@ from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
 from tbcore_logs.reading import Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
-from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage, LoggedPrCurve, pr_curve
+from tbcore_logs.values import (
+    LoggedAudio,
+    LoggedHistogram,
+    LoggedImage,
+    LoggedPrCurve,
+    logged_pr_curve,
+)
 
 HParam = float | str | bool
 """The value of a hyperparameter."""
@@ -166,7 +173,15 @@ class Run:
 
     def pr_curves(self, tag: str) -> LoggedItems[LoggedPrCurve]:
         """The precision-recall curves of a tag. Raises KeyError for an unknown tag."""
-        return self._items(tag, PR_CURVES, pr_curve)
+        return self._items(tag, PR_CURVES, logged_pr_curve)
+
+    def tensors(self, tag: str) -> LoggedItems[NDArray[Any]]:
+        """The arrays of a tag that was logged as tensors, whichever plugin shows it: such as the
+        vertices of meshes. Raises KeyError for an unknown tag.
+
+        They have the dtype and the shape that were logged; strings are objects of type bytes.
+        """
+        return self._items(tag, TENSOR, values.tensor)
 
     def graph(self) -> LoggedItems[bytes]:
         """The graphs of the model, each as a serialized GraphDef; the last one is the newest."""

@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import DecodeError
-from tbcore.values import AudioValue, HistogramValue, ImageValue, Value, tensor
+from tbcore.values import (
+    AudioValue,
+    HistogramValue,
+    ImageValue,
+    Value,
+    average_precision,
+    pr_curve,
+)
 from tbcore_logs.drawings import Markup
 
 _TYPES = {
@@ -133,12 +139,13 @@ class LoggedPrCurve(NamedTuple):
     thresholds: NDArray[np.float64]
     """Ascending, evenly from 0 to 1."""
 
+    @property
+    def average_precision(self) -> float:
+        """The area under the curve, as the page shows it."""
+        return average_precision(self.precision, self.recall)
 
-def pr_curve(value: Value) -> LoggedPrCurve:
-    """The curve in a tensor of shape (6, num_thresholds). Raises DecodeError for any other."""
-    rows = tensor(value)
-    if rows.ndim != 2 or len(rows) != 6 or rows.dtype.kind not in "fiu":
-        raise DecodeError(
-            f"expected numbers of shape (6, thresholds), got {rows.dtype}{rows.shape}"
-        )
+
+def logged_pr_curve(value: Value) -> LoggedPrCurve:
+    """The curve in a tensor. Raises DecodeError for any other."""
+    rows = pr_curve(value)
     return LoggedPrCurve._make([*rows, np.linspace(0.0, 1.0, rows.shape[1])])

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from commands import piped
 
@@ -58,6 +59,35 @@ def test_a_name_needs_no_quotes_if_nothing_else_is_meant(tmp_path: Path) -> None
     assert [each["run"] for each in rows] == ["c", "b"]
     refused = piped("ls", tmp_path, "--columns", "two words:mean")
     assert (refused.returncode, "unknown statistic 'mean'" in refused.stderr) == (2, True)
+    assert "; columns may also have argmin, argmax, auc or mean(STEPS);" in refused.stderr
+    refused = piped("ls", tmp_path, "--columns", "two words:mean(0)")
+    assert "expected a number of steps in mean( )" in refused.stderr
+
+
+def test_the_mean_of_the_last_steps_and_the_area_below_a_line(tmp_path: Path) -> None:
+    """As columns, in orders and groups; a value that is not finite is not left out."""
+    nan, steps = float("nan"), np.array([0, 10, 40, 30, 50])
+    lines = {"a": [4.0, 2.0, 1.0, 2.0, 1.5], "b": [4.0, 2.0, 1.0, 2.0, nan], "c": [nan, *[2.0] * 4]}
+    for run, values in lines.items():
+        write_run(tmp_path, run, scalars={"loss": list(zip(steps.tolist(), values, strict=True))})
+    write_run(tmp_path, "d", texts={"loss": ["a text"]})
+    write_run(tmp_path, "e", scalars={"other": [1.0]})
+    chosen = "loss:auc,loss:mean(20),loss:Mean( 1000 ),loss:argmin"
+    order = ["--sort", "loss:mean(20)", "-r", "--json"]
+    rows = json.loads(piped("ls", tmp_path, "--columns", chosen, *order).stdout)
+    by_step = np.argsort(steps)
+    for each, run in zip(rows, ["c", "a", "b"], strict=False):
+        values = np.array(lines[run])
+        sides = values[by_step]
+        area = (np.diff(steps[by_step]) * (sides[1:] + sides[:-1]) / 2).sum()
+        expected = [area, values[steps > 30].mean(), values.mean(), steps[np.nanargmin(values)]]
+        found = [float(value) for name, value in each.items() if name != "run"]
+        assert (each["run"], found) == (run, pytest.approx(expected, nan_ok=True, rel=1e-8))
+    assert [list(each.values()) for each in rows[3:]] == [[run, *[None] * 4] for run in ("d", "e")]
+    groups = json.loads(piped("ls", tmp_path, "--by", "loss:argmin", "--json").stdout)
+    assert [each["group"] for each in groups[:2]] == ["loss:argmin=40", "loss:argmin=10"]
+    group = row(tmp_path, "--runs", "a,b,c,e", "--by", "{run}", "--columns", "loss:mean(20)")
+    assert group["loss:mean(20)"]["mean"] == 1.625
 
 
 def test_the_step_of_the_first_value_that_is_not_finite(tmp_path: Path) -> None:

@@ -137,7 +137,13 @@ def test_a_chart_is_drawn_to_a_file(logdir: Path, tmp_path: Path) -> None:
     for arguments, message in (
         (["exp/lr0", "loss", "-o", "x.pdf"], "-o 'x.pdf' is for a drawing, FILE.svg or FILE.png"),
         (["exp/lr0", "loss", "-o", "x.png", "--json"], "-o 'x.png' is for a drawing, FILE.svg or"),
-        (["exp/lr0", "-o", "x.svg"], "-o draws a tag; 'exp/lr0' has: loss, acc"),
+        (["exp/lr0", "-o", "x.svg"], "-o: name a tag, too; 'exp/lr0' has: loss, acc"),
+        (["exp/*", "--json"], "3 runs: name a tag, too; 'exp/lr0' has: loss, acc"),
+        (["exp/lr0", "--smooth", "0.5"], "--smooth: name a tag, too; 'exp/lr0' has: loss, acc"),
+        (["zz*", "loss"], "none of 3 runs matches 'zz*'"),
+        (["zz,exp/lr0", "loss"], "no run 'zz'"),
+        (["exp/*", "zz"], "none of 3 runs has the tag 'zz'; there are: 'loss', 'acc'"),
+        (["exp/*", "loss", "--smooth", "1"], "--smooth: '1' is not valid; expected a number from"),
     ):
         result = piped("show", logdir, *arguments, cwd=tmp_path)
         assert result.stderr.startswith(f"tbcore: {message}")

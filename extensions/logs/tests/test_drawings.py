@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from commands import on_terminal, piped
 from numpy.typing import NDArray
 
 import tbcore
@@ -55,7 +57,7 @@ def test_a_line_fills_the_drawing() -> None:
 
 def dots_of(x: NDArray[Any], y: NDArray[Any]) -> str:
     """Whether each column of a text chart has dots, `#`, or none, `.`."""
-    lines = [line.partition("│")[2] for line in braille_chart(x, y, width=53, height=6)[:-2]]
+    lines = [line.partition("│")[2] for line in braille_chart([(x, y)], width=53, height=6)[:-2]]
     return "".join(".#"[any(c != "\u2800" for c in column)] for column in zip(*lines, strict=True))
 
 
@@ -201,3 +203,35 @@ def test_lines_have_the_colours_of_the_page(figure: Any) -> None:
     names = list(figure["colors"])
     all_names = [*names, *figure["others"]]
     assert colors_of(names, all_names, figure["scheme"]) == figure["colors"]
+
+
+def test_several_runs_are_in_one_chart_and_smoothed(tmp_path: Path) -> None:
+    """The points of each, with its name; those at its ends are not thinned out."""
+    lines = {f"a/{i}": [float(i), math.nan, *[2.0 - i] * 40] for i in range(2)}
+    for run, values in lines.items():
+        write_run(tmp_path, run, scalars={"loss": values})
+    write_run(tmp_path, "a/2", scalars={"acc": [1.0]})
+    path = tmp_path / "loss.svg"
+    for chosen in ("a/*", "a/0,a/1"):
+        rows = json.loads(piped("show", tmp_path, chosen, "loss", "--json").stdout)
+        found = {run: [row["value"] for row in rows if row["run"] == run] for run in lines}
+        assert found["a/1"] == [1.0, "NaN", *[1.0] * 40]
+        few = json.loads(
+            piped("show", tmp_path, chosen, "loss", "--json", "--max_bytes", "800").stdout
+        )
+        ends = {(run, step) for run in lines for step in (0, 1, 41)}
+        assert ends <= {(row.get("run"), row.get("step")) for row in few}
+        assert piped("show", tmp_path, chosen, "loss", "-o", path).returncode == 0
+        assert {">a/0</text>", ">a/1</text>"} <= set(re.findall(">[^<]*</text>", path.read_text()))
+    given = ["show", tmp_path, "a/?", "loss", "--smooth", "0.5"]
+    smoothed = [row["value"] for row in json.loads(piped(*given, "--json").stdout)]
+    expected = tbcore.open(tmp_path)["a/0"]["loss"].smooth(0.5).value
+    assert smoothed[2:42] == pytest.approx(expected[2:].tolist(), rel=1e-8)
+    assert smoothed[1] == "NaN"
+    status, text = on_terminal(*given, columns=60, rows=20)
+    title, *chart = text.splitlines()
+    assert (status, "loss, smoothed by 0.5" in title, len(chart)) == (0, True, 15)
+    facts = ": 42 points, first 0 at 0, last 2 at 41, min 0 at 0, max 2 at 41, 1 NaN or infinite"
+    assert chart[-2].startswith(f"\x1b[36ma/0\x1b[0m{facts}"), chart[-2]
+    assert "\x1b[36m" in "".join(chart[:-2])
+    assert "\x1b" not in on_terminal(*given, columns=60, NO_COLOR="1")[1]

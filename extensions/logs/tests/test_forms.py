@@ -197,6 +197,14 @@ def test_no_value_that_was_named_is_cut(
         )
     group = shown("ls", tmp_path, "--by", "note", "--columns", "val/loss:min,val/loss:max")
     assert {"0.25", "1"} <= set(group.split())
+    orders = [["took"], ["val/loss"], [many[2]], [many[2], "--by", "seeds"]]
+    for order, value in zip(orders, ["5", "0.25", "2", "2"], strict=True):
+        found, _, left_out = shown("ls", tmp_path, "--sort", *order).partition("not shown: ")
+        assert {order[0], value} <= set(found.split())
+        assert not set(left_out.strip().split(", ")) & set(found.split())
+    large = tmp_path.with_name(f"{tmp_path.name}_large")
+    write_run(large, scalars={"odd": [(1234567890, -1.2345e-30)]})
+    assert shown("tail", large, "--tags", "odd").split()[-3::2] == ["1234567890", "-1.235e-30"]
     tail = shown("tail", tmp_path, "--total", "9", "-n", "1", "--tags", "*", "--runs", name)
     assert {"0.25", "0.125"} <= set(tail.split())
     assert ("0.25" in tail.splitlines()[-1]) == (columns == 200)
@@ -315,5 +323,32 @@ def test_precision_recall_curves_are_arrays(tmp_path: Path) -> None:
     assert item.value.false_positives.tolist() == [1, 0, 0]
     assert item.value.precision.tolist() == [0.75, 1.0, 0.0]
     assert item.value.recall == pytest.approx([1.0, 2 / 3, 0.0])
+    assert item.value.average_precision == pytest.approx(0.75 / 3 + 2 / 3)
+    [row] = json.loads(piped("show", tmp_path, "a", "cats", "--json").stdout)
+    assert row["value"] == "3 thresholds, average precision 0.9167"
+
+
+def test_tensors_of_any_plugin_are_arrays(tmp_path: Path) -> None:
+    """Such as the parts of meshes, with the shape and the type that were logged."""
+    corners, faces = [[[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]], [[[0, 1, 2]]]
+    odd = [summaries.metadata_only("bare", "odd", b"x"), summaries.scalar("loss", 1.0)]
+    with EventFileWriter(tmp_path / "a" / "tfevents") as writer:
+        writer.add_summary(3, *summaries.mesh("hull", corners, faces, as_integers=True), *odd)
+        writer.add_summary(3, summaries.pr_curve("cats", [True], [0.5], num_thresholds=3))
+    run = tbcore.open(tmp_path)["a"]
+    shapes = {"hull_VERTEX": "float32 of shape (1, 3, 3)", "hull_FACE": "int32 of shape (1, 1, 3)"}
+    for tag, shape in shapes.items():
+        [item] = run.tensors(tag)
+        assert (item.step, run.tags[tag].kind) == (3, "mesh")
+        assert f"{item.value.dtype} of shape {item.value.shape}" == shape
+        [row] = json.loads(piped("show", tmp_path, "a", tag, "--json").stdout)
+        assert row["value"] == shape
+    assert run.tensors("hull_FACE")[0].value.tolist() == faces
+    assert run.tensors("cats")[0].value.shape == (6, 3)
+    for tag in ("bare", "loss"):
+        with pytest.raises(KeyError, match=f"no tensors under '{tag}' in run 'a'; tags with "):
+            run.tensors(tag)
+    found = piped("show", tmp_path, "a", "bare")
+    assert "1 values of the kind 'odd': not readable" in found.stderr
     with pytest.raises(KeyError, match=r"has no numbers; see run\.pr_curves\('cats'\)$"):
         run["cats"]

@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import DecodeError
 from tbcore.media import Sample
-from tbcore.values import Value, tensor
+from tbcore.values import Value, average_precision, pr_curve
 
-NUM_ROWS = 6
-"""Number of rows in a tensor: true positives, false positives, true negatives, false negatives,
-precision and recall."""
 MAX_COUNT = 2.0**53
 """Largest count that is returned as an integer. Above it, JavaScript's numbers have gaps."""
 
@@ -27,24 +23,16 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
     from 0 to 1. The first threshold is always included. Thresholds at the end that no prediction
     reaches are omitted, since they have no precision.
 
-    Raises DecodeError for anything but real numbers of shape (6, n) with n at least 1.
+    Raises DecodeError as `pr_curve` of `tbcore.values` does.
     """
-    # 1. Validate shape and dtype.
-    # 2. Truncate counts, which are fractional if predictions have weights.
-    # 3. Find the last threshold with any prediction; keep at least the first threshold.
-    # 4. Convert the counts to integers if they are all exact.
-    logged = tensor(value)  # 1
-    if logged.ndim != 2 or logged.shape[0] != NUM_ROWS or logged.shape[1] == 0:
-        raise DecodeError(
-            f"a PR curve must be a tensor of shape ({NUM_ROWS}, thresholds), got {logged.shape}"
-        )
-    if logged.dtype.kind not in "fiu":
-        raise DecodeError(f"a PR curve must be a tensor of real numbers, got {logged.dtype}")
-    rows = logged.astype(np.float64)
-    counts = np.trunc(rows[:4])  # 2
-    reached = np.flatnonzero(counts[0] + counts[1])  # 3
+    # 1. Truncate counts, which are fractional if predictions have weights.
+    # 2. Find the last threshold with any prediction; keep at least the first threshold.
+    # 3. Convert the counts to integers if they are all exact.
+    rows = pr_curve(value).astype(np.float64)
+    counts = np.trunc(rows[:4])  # 1
+    reached = np.flatnonzero(counts[0] + counts[1])  # 2
     end = int(reached[-1]) + 1 if len(reached) else 1
-    if (np.abs(counts) <= MAX_COUNT).all():  # 4
+    if (np.abs(counts) <= MAX_COUNT).all():  # 3
         counts = counts.astype(np.int64)
     names = ("true_positives", "false_positives", "true_negatives", "false_negatives")
     return {
@@ -53,17 +41,6 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
         **{name: count[:end] for name, count in zip(names, counts, strict=True)},
         "thresholds": np.linspace(0.0, 1.0, rows.shape[1])[:end],
     }
-
-
-def average_precision(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> float:
-    """The area under a curve, computed like scikit-learn's `average_precision_score`.
-
-    Recall must descend. The area is the sum, over all thresholds, of the precision times the
-    decrease of the recall from this threshold to the next one; after the last one, recall is 0.
-    There is no interpolation between thresholds, which would be too optimistic.
-    """
-    with np.errstate(invalid="ignore", over="ignore"):
-        return float(np.sum(precision * -np.diff(recall, append=0.0)))
 
 
 def samples(value: Value, _metadata: object) -> list[Sample]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import tbcore_pr_curves
-from tbcore_pr_curves.reader import average_precision
 from tbcore_testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
@@ -135,7 +134,7 @@ def test_time_entries_are_those_of_the_first_tag(client: TbcoreClient) -> None:
     ("params", "status", "part"),
     [
         ({"tag": "cats", "run": ["train", "numbers"]}, 404, "numbers"),
-        ({"tag": "invalid", "run": "train"}, 404, "(6, thresholds), got (5, 3)"),
+        ({"tag": "invalid", "run": "train"}, 404, "shape (5, 3), not numbers of shape (6"),
     ],
 )
 def test_errors_name_what_is_missing(
@@ -186,12 +185,3 @@ def test_a_step_has_the_last_curve_up_to_it(client: TbcoreClient) -> None:
     body = {"runs": ["train", "eval"], "tags": ["cats"]}
     steps = client.post(f"{PREFIX}/steps", json=body)
     assert steps.json() == {"step": [10, 15, 20], "count": [1, 1, 1]}
-
-
-def test_the_area_is_the_average_precision() -> None:
-    """Compared with its definition over ranked predictions, each of which is a threshold."""
-    labels = np.random.default_rng(0).random(200) < 0.3
-    order = np.arange(200, 0, -1)  # The number of predictions above each threshold.
-    hits = np.cumsum(labels)[order - 1]
-    expected = np.mean((np.cumsum(labels) / np.arange(1, 201))[labels])
-    assert average_precision(hits / order, hits / labels.sum()) == pytest.approx(expected)

@@ -129,8 +129,9 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
 def rows_options(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the options for rows of runs or groups: --columns, --sort, --reverse, --limit, --by."""
     values = (
-        "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), TAG:nan for "
-        "the first step that is not finite, TAG:argmin for that of the minimum, TAG:argmax, a "
+        "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:change(STEPS), "
+        "TAG:mean(STEPS) of the last steps, TAG:auc for the area below the line, TAG:nan for the "
+        "first step that is not finite, TAG:argmin for that of the minimum, TAG:argmax, a "
         "hyperparameter, or a field of runs, such as state, step, took, size or archived."
     )
     sort = "Sort by a column, or run, state, step, started, age, took or size; groups also by runs."

@@ -29,7 +29,7 @@ from tbcore.engine import (
     warnings_printed,
 )
 from tbcore_logs.commands.arguments import default_logdir, folders_of, split_names
-from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
+from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, PR_CURVES, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
 from tbcore_logs.noted import RunNotes
@@ -47,7 +47,7 @@ _REMOTE_PAUSE_SECONDS = 30.0
 
 ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
-    GRAPH: lambda run, tag: run.graph(),
+    GRAPH: lambda run, tag: run.graph(), PR_CURVES: Run.pr_curves,
 }  # fmt: skip
 """Maps each kind of tag except scalars to the method of a run that returns its values."""
 
@@ -260,6 +260,16 @@ def opened_for(name: str) -> Logs:
 
 def has_run(logs: Logs, name: str) -> bool:
     return typed_name(name, logs.sizes) in logs
+
+
+def runs_named(logs: Logs, text: str) -> list[str]:
+    """The run of this name, as it may be typed, or else those that names and patterns in the text
+    select, as in --runs. Raises UnknownNameError for an unknown name, ClickException for none."""
+    name = typed_name(text, logs.sizes)
+    found = [name] if name in logs else _selected([text], logs, "run")
+    if not found:
+        raise click.ClickException(f"none of {plural(len(logs), 'run')} matches {quoted(text)}")
+    return found
 
 
 def run_named(logs: Logs, name: str) -> Run:

@@ -13,7 +13,7 @@ import numpy as np
 from tbcore import BadRequestError, NotFoundError
 from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
-from tbcore_logs.attributes import attribute_of
+from tbcore_logs.attributes import attribute_of, values_of
 from tbcore_logs.errors import instead
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
@@ -39,7 +39,7 @@ class Column(NamedTuple):
     cells: Mapping[str, Any]
     """Maps runs to their values. None, or no entry, for a run without one."""
     attribute: Attribute
-    """What it shows: the stat may also be `argmin` or `argmax`."""
+    """What it shows: the stat may also be one of `attributes.OWN_STATS`."""
     last: Mapping[str, Any] | None = None
     """The last values of the tag, if the stat is `min` or `max`."""
     ended: Collection[str] | None = None
@@ -68,11 +68,9 @@ Order = Column | str | None
 
 
 def column_of(text: str, attributes: RunColumns) -> Column:
-    """The column for `TAG:last`, `:min`, `:max`, `:nan`, `:at(STEP)` or `:change(STEPS)`, a
-    hyperparameter, or a tag; this shows the tag's last value.
+    """The column for an attribute as in `attribute_of`, or for a tag, whose last value it shows.
 
-    `:nan` is the step of the first value that is not finite, `:argmin` and `:argmax` are those of
-    the lowest and the highest one. Raises UsageError if no run has the tag or hyperparameter.
+    Raises UsageError if no run has the tag or hyperparameter.
     """
     try:
         attribute = attribute_of(text, attributes)
@@ -106,10 +104,8 @@ def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = ""
     known = attributes.index.scalar_tags.candidates(tag)
 
     def cells(stat: str) -> dict[str, Any]:
-        points = attributes.points(tag, stat.removeprefix("arg"), step)
-        is_step = stat.startswith("arg")
-        values = [None if point is None else point[not is_step] for point in points]
-        if stat == "change":
+        values = values_of(attribute._replace(stat=stat), attributes)
+        if stat in ("change", "auc", "mean"):
             values = list(map(computed, values))
         return dict(zip(attributes.runs, values, strict=True))
 
@@ -296,7 +292,8 @@ def group_table(
     ]
     texts: list[Sequence[Any]] = [groups.names, counts]
     for column in columns:
-        figures.append(PrintedColumn(column.text, column.title, is_named=is_named))
+        is_own = is_named or column is order or str(order).startswith(f"{column.text} ")
+        figures.append(PrintedColumn(column.text, column.title, is_named=is_own))
         if column.tag is None:
             common = [_common([column.cells.get(name) for name in own]) for own in members]
             printed.append(PrintedColumn(column.text))

@@ -165,11 +165,14 @@ def _encoded(text: str) -> bytes:
 
 
 def _ends_of_stretches(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """The first and the last row of each stretch of rows whose values are NaN or infinite."""
+    """The first and the last row of each run, if rows have runs, and of each stretch of rows whose
+    values are NaN or infinite."""
     values = [row.get("value") if isinstance(row, dict) else None for row in rows]
     is_bad = np.array([isinstance(v, float) and not math.isfinite(v) for v in values], np.bool_)
     changes = np.flatnonzero(np.diff(is_bad, prepend=False, append=False))
-    return np.unique(np.concatenate([changes[::2], changes[1::2] - 1]))
+    runs = [row.get("run") if isinstance(row, dict) else None for row in rows]
+    starts = np.array([i for i in range(1, len(runs)) if runs[i] != runs[i - 1]], np.int64)
+    return np.unique(np.concatenate([changes[::2], changes[1::2] - 1, starts - 1, starts]))
 
 
 def _some(part: Sequence[Any] | Mapping[str, Any], num: int, ends: NDArray[np.int64] | None) -> Any:

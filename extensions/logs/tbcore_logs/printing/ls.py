@@ -84,12 +84,13 @@ def list_runs(
         selection.mention_archived(logs, [name for own in table.members for name in own])
         return 0
     rows = run_rows(fields, names, chosen, order=order, reverse=reverse)[:limit]
-    shown = [*_OWN_COLUMNS]
+    key = "last_event" if order == "age" else order
+    shown = [column._replace(is_named=column.name == key) for column in _OWN_COLUMNS]
     is_named = columns is not None
     for c in chosen:
         field = _FIELDS.get(c.text) if c.attribute.kind == "fact" else None
         column = field or PrintedColumn(c.text, c.title, c.short)
-        shown.append(column._replace(is_named=is_named))
+        shown.append(column._replace(is_named=is_named or c is order))
     printed = [row[1] for row in rows]
     if is_named:
         shown = [shown[1], *shown[len(_OWN_COLUMNS) :]]

@@ -276,6 +276,7 @@ def _terminal_lines(
         for column, needed in zip(columns, widths, strict=True)
     ]
     shown = list(range(len(columns)))
+    is_table = True
 
     def excess(sizes: Sequence[int]) -> int:
         return sum(sizes[i] for i in shown) + len(_GAP) * (len(shown) - 1) - available
@@ -283,25 +284,32 @@ def _terminal_lines(
     while len(shown) > 1 and excess(minima if columns[shown[-1]].name else widths) > 0:
         others = [i for i in shown if not (columns[i].is_name or columns[i].is_named)]
         if not others:
-            return records(texts[0], texts[1:])
+            is_table = False
+            break
         shown.remove(others[-1])
     for is_text in (False, True):  # 3
         for i in shown:
             if excess(widths) > 0 and (columns[i].is_text if is_text else columns[i].is_name):
                 widths[i] = max(widths[i] - excess(widths), minima[i])
-    lines = []
     known = {i: [row[i] for row in rows if row[i] is not None] for i in shown}
     is_right = {i: all(isinstance(c, int | float) for c in known[i] or [""]) for i in shown}
-    for row in texts:
+    lines = []
+    for row in texts if is_table else ():
         cells = [
             padded(cut(row[i], widths[i], at_end=columns[i].is_text), widths[i], is_right[i])
             for i in shown
         ]
         lines.append(_GAP.join(cells).rstrip())
-    if with_header:
+    if not is_table:
+        titles, *named = [[row[i] for i in shown] for row in texts]
+        lines = records(titles, named)
+    elif with_header:
         lines[0] = styled(lines[0], bold=True)
-        titles = [title for i, title in enumerate(texts[0]) if i not in shown]
-        left_out = ", ".join(filter(str.strip, titles))
+    if with_header:
+        # A drawing may have the title of a column.
+        own = {i: title for i, title in enumerate(texts[0]) if title.strip()}
+        kept = {own.get(i) for i in shown}
+        left_out = ", ".join(dict.fromkeys(title for title in own.values() if title not in kept))
         if left_out:
             lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
     return lines

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import click
@@ -15,16 +18,24 @@ from tbcore.engine import is_event_file, is_uri, listed, one_line, plural, quote
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.commands.arguments import default_logdir
 from tbcore_logs.drawings import SCHEMES, chart_svg, colors_of, time_of
-from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.noted import NOTED, RunNotes
-from tbcore_logs.printing.access import ITEMS_OF, has_run, opened, opened_for, progress, run_named
+from tbcore_logs.printing.access import (
+    ITEMS_OF,
+    has_run,
+    opened,
+    opened_for,
+    progress,
+    runs_named,
+)
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
 from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     Form,
     PrintedColumn,
+    computed,
     is_terminal,
     objects,
     print_table,
@@ -39,30 +50,57 @@ from tbcore_logs.printing.output import (
 )
 
 _SPARKLINE_WIDTH = 16
-_MAX_CHART_HEIGHT = 20
+_MIN_CHART_HEIGHT, _MAX_CHART_HEIGHT = 8, 20
 _INK = SCHEMES["light"][0]
+_COLORS = "cyan", "yellow", "magenta", "green", "red", "blue"
+"""Colours of several lines on a terminal."""
+_MAX_LEGEND = 12
+"""Maximum number of lines of a chart as PNG whose names are beside it."""
 
 
 def show(
-    folders: Sequence[str], names: Sequence[str], *, output: str | None, form: Form | None
+    folders: Sequence[str],
+    names: Sequence[str],
+    *,
+    output: str | None,
+    smooth: float | None,
+    form: Form | None,
 ) -> int:
-    """Prints a run, or one of its tags, or draws a tag to a file. Returns the exit status.
+    """Prints a run, or a tag of one or several, or draws a tag to a file; returns the exit status.
 
     `names` are `[LOGDIR] RUN [TAG]`, or after folders `RUN [TAG]`.
     """
     logs, name, tag = _interpreted(folders, names)
     with progress(lambda: "reading logs"):
-        run = run_named(logs, name)
         notes = RunNotes(lambda: logs.notes)
-        if output is not None:
-            return _draw(run, tag, output, notes, colors_of([run.name], list(logs), "light"))
+        chosen = runs_named(logs, name)
+        run = logs[chosen[0]]
+        is_several = not has_run(logs, name)
         if tag is None:
+            given = {plural(len(chosen), "run"): is_several, "-o": output, "--smooth": smooth}
+            for what, is_given in given.items():
+                if is_given not in (False, None):
+                    line = f"{what}: name a tag, too; {run.name!r} has: {listed(run.scalar_tags)}"
+                    raise click.ClickException(line)
             return _show_run(run, form, notes)
-        known = run.tags.get(tag)
-        title = f"{notes.label(run.name)}: {tag}"
-        if known is not None and known.kind != SCALAR:
-            return _show_items(run, tag, known.kind, title, form)
-        return _show_scalars(run[tag], title, form)
+        kind = run.tags[tag].kind if tag in run else SCALAR
+        if kind != SCALAR and not is_several and output is None and smooth is None:
+            return _show_items(run, tag, kind, f"{notes.label(run.name)}: {tag}", form)
+        logs.read(runs=chosen)
+        lines = {n: logs[n][tag] for n in chosen if not is_several or tag in logs[n].scalar_tags}
+        if not lines:
+            line = f"none of {plural(len(chosen), 'run')} has the tag {quoted(tag)}"
+            raise NotFoundError(line + instead(tag, run.scalar_tags))
+        end = ""
+        if smooth is not None:
+            lines = {name: series.smooth(smooth) for name, series in lines.items()}
+            end = f", smoothed by {smooth:g}"
+        if output is not None:
+            label = f"{tag} by step{end}"
+            return _draw(lines, label, output, notes, colors_of([*lines], list(logs), "light"))
+        if form or not is_terminal():
+            return _print_points(lines, form, is_several=is_several, is_exact=smooth is None)
+        return _show_scalars([(notes.label(name), own) for name, own in lines.items()], tag + end)
 
 
 def last_text(run: Run, tag: str) -> str:
@@ -90,16 +128,16 @@ def _interpreted(folders: Sequence[str], names: Sequence[str]) -> tuple[Logs, st
     first, second = names
     if os.path.isdir(first) or is_uri(first) or is_event_file(first):
         logs = opened(first)
-        if has_run(logs, second):
+        if has_run(logs, second) or re.search(r"[*?]", second):
             return logs, second, None
         if os.path.abspath(first) == os.path.abspath(default_logdir()):
-            run_named(logs, second)  # Raises the error, with the names of similar runs.
+            runs_named(logs, second)  # Raises the error, with the names of similar runs.
     try:
         logs = opened_for(first)
-        run_named(logs, first)
+        runs_named(logs, first)
     except UnknownNameError:
         if os.path.isdir(first):
-            run_named(opened(first), second)
+            runs_named(opened(first), second)
         raise
     return logs, first, second
 
@@ -183,51 +221,74 @@ def _shortened(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else short(value)
 
 
-def _show_scalars(series: ScalarSeries, title: str, form: Form | None) -> int:
-    if form or not is_terminal():
-        values = [series.step, series.wall_time, series.value]
-        rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
-        columns = list(map(PrintedColumn, ("step", "wall_time", "value")))
-        print_table(columns, rows, form, is_spread=True)
-        return 0
-    height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
-    lines = [styled(one_line(title), bold=True)]
-    lines += braille_chart(series.step, series.value, width=width(), height=height)
-    facts = [f"{len(series):,} points"]
-    for name in ("first", "last", "min", "max"):
-        if (point := getattr(series, name)) is not None:
-            facts.append(f"{name} {short(point.value)} at {point.step:,}")
-    if (first := series.nan) is not None:
-        facts.append(f"{series.num_nonfinite:,} NaN or infinite, the first at {first.step:,}")
-    click.echo("\n".join([*lines, ", ".join(facts)]))
+def _print_points(
+    lines: Mapping[str, ScalarSeries], form: Form | None, *, is_several: bool, is_exact: bool
+) -> int:
+    """Prints a row for each point, with `is_several` with its run; nine digits of computed ones."""
+    columns = list(map(PrintedColumn, ("run", "step", "wall_time", "value")))
+    rows: list[tuple[Any, ...]] = []
+    for name, series in lines.items():
+        values = series.value.tolist()
+        numbers = values if is_exact else list(map(computed, values))
+        rows += zip(repeat(name), series.step.tolist(), series.wall_time.tolist(), numbers)
+    if not is_several:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    print_table(columns, rows, form, is_spread=True)
+    return 0
+
+
+def _show_scalars(lines: Sequence[tuple[str, ScalarSeries]], title: str) -> int:
+    """Prints a chart of lines, each with the label of its run, and facts about each below it."""
+    height = min(
+        max(shutil.get_terminal_size().lines - 5 - len(lines), _MIN_CHART_HEIGHT), _MAX_CHART_HEIGHT
+    )
+    is_one = len(lines) == 1
+    colors = [None if is_one else _COLORS[i % len(_COLORS)] for i in range(len(lines))]
+    styles = [partial(styled, fg=color) for color in colors]
+    shown = [styled(one_line(f"{lines[0][0]}: {title}" if is_one else title), bold=True)]
+    points = [(series.step, series.value) for _, series in lines]
+    shown += braille_chart(points, width=width(), height=height, styles=styles)
+    for style, (label, series) in zip(styles, lines, strict=True):
+        facts = [plural(len(series), "point")]
+        for name in ("first", "last", "min", "max"):
+            if (point := getattr(series, name)) is not None:
+                facts.append(f"{name} {short(point.value)} at {point.step:,}")
+        if (first := series.nan) is not None:
+            facts.append(f"{series.num_nonfinite:,} NaN or infinite, the first at {first.step:,}")
+        shown.append(("" if is_one else f"{style(one_line(label))}: ") + ", ".join(facts))
+    click.echo("\n".join(shown))
     return 0
 
 
 def _draw(
-    run: Run, tag: str | None, output: str, notes: RunNotes, colors: Mapping[str, str]
+    lines: Mapping[str, ScalarSeries],
+    label: str,
+    output: str,
+    notes: RunNotes,
+    colors: Mapping[str, str],
 ) -> int:
-    """Writes the chart of a tag as SVG, or with matplotlib as PNG."""
-    if tag is None:
-        raise click.ClickException(f"-o draws a tag; {run.name!r} has: {listed(run.scalar_tags)}")
-    series = run[tag]
-    if not np.isfinite(series.value).any():
-        raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
-    label = f"{tag} by step"
-    name, color = notes.label(run.name), notes.color(run.name, colors[run.name])
+    """Writes a chart of the lines of runs as SVG, or with matplotlib as PNG."""
+    if not any(np.isfinite(series.value).any() for series in lines.values()):
+        raise click.ClickException("no value is a finite number; nothing is drawn")
+    named = [
+        (series, notes.color(name, colors[name]), notes.label(name))
+        for name, series in lines.items()
+    ]
     if output.lower().endswith(".png"):
-        figure = _figure(series, name, label, color)
+        figure = _figure(named, label)
         with opened_for_writing(output) as file:
             figure.savefig(file, format="png")
         return 0
-    lines = [(series.step, series.value, color, name)]
-    svg = chart_svg(lines, ink=_INK, width=720, height=280, label=label)
+    drawn = [(series.step, series.value, color, name) for series, color, name in named]
+    svg = chart_svg(drawn, ink=_INK, width=720, height=280, label=label)
     with opened_for_writing(output) as file:
         file.write(svg.encode("utf-8", "backslashreplace"))
     return 0
 
 
-def _figure(series: ScalarSeries, title: str, label: str, color: str) -> Any:
-    """A figure of matplotlib with the line. Raises ClickException without matplotlib."""
+def _figure(lines: Sequence[tuple[ScalarSeries, str, str]], label: str) -> Any:
+    """A figure of matplotlib with lines, each with its colour and its name. Raises ClickException
+    without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -235,10 +296,16 @@ def _figure(series: ScalarSeries, title: str, label: str, color: str) -> Any:
             "FILE.png needs another package: pip install matplotlib; FILE.svg needs none"
         ) from None
     figure = Figure(figsize=(7.2, 2.8), dpi=150, layout="constrained")
-    axes = series.plot(ax=figure.subplots())
-    axes.lines[-1].set_color(color)
-    # Text between dollar signs would be a formula.
-    axes.set_title(one_line(title), parse_math=False)
+    axes = figure.subplots()
+    for series, color, name in lines:
+        series.plot(ax=axes)
+        axes.lines[-1].set_color(color)
+        # Text between dollar signs would be a formula, and a name with `_` first has no entry.
+        axes.lines[-1].set_label(one_line(name).replace("$", r"\$"))
+    if len(lines) == 1:
+        axes.set_title(one_line(lines[0][2]), parse_math=False)
+    elif len(lines) <= _MAX_LEGEND:
+        figure.legend(handles=axes.lines, loc="outside right upper", fontsize=7)
     axes.set_xlabel(one_line(label), parse_math=False)
     return figure
 
@@ -251,15 +318,18 @@ def _show_items(run: Run, tag: str, kind: str, title: str, form: Form | None) ->
         click.echo(styled(one_line(title), bold=True))
         click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
         return 0
-    if kind not in ITEMS_OF:
+    try:
+        logged = (ITEMS_OF.get(kind) or Run.tensors)(run, tag)
+    except UnknownNameError:
         known = run.tags[tag]
-        raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
+        line = f"{tag!r} has {known.count} values of the kind {kind!r}: not readable"
+        raise NotFoundError(line) from None
     columns = [
         PrintedColumn("step"),
         PrintedColumn("wall_time", "time", lambda wall_time: short_time(time_of(wall_time))),
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
-    rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
+    rows = [(item.step, item.wall_time, _described(item)) for item in logged]
     print_table(columns, rows, form, is_spread=True)
     return 0
 
@@ -277,6 +347,11 @@ def _described(item: Any) -> Any:
         return f"{value.content_type}, {plural(len(value.clips), 'clip')}, {sizes:,} bytes"
     if hasattr(value, "bucket_limit"):
         return f"{value.num:g} values from {value.min:.4g} to {value.max:.4g}"
+    if hasattr(value, "average_precision"):
+        num = len(value.thresholds)
+        return f"{num:,} thresholds, average precision {value.average_precision:.4g}"
     if isinstance(value, bytes):
         return f"{len(value):,} bytes"
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return f"{value.dtype} of shape {value.shape}"
     return "\n".join(map(str, value.ravel())) if isinstance(value, np.ndarray) else value

@@ -338,7 +338,11 @@ def _size(name: str) -> int:
 def _line(texts: Mapping[str, str], names: Iterable[str]) -> str:
     """A line for a terminal, with columns of fixed widths."""
     sizes = [(name, _size(name)) for name in names]
-    cells = [padded(cut(texts.get(n, ""), size), size, n != "run") for n, size in sizes]
+    cells = []
+    for name, size in sizes:
+        text = texts.get(name, "")
+        is_cut = name == "run" or text == one_line(name)  # A number is wider rather than cut.
+        cells.append(padded(cut(text, size) if is_cut else text, size, name != "run"))
     return "  ".join(cells)
 
 
