@@ -197,6 +197,7 @@ function Page({ state, sync }) {
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
         ${state.areGone.value && html`<${Lazy} key="gone" load=${emptyStates} of="GoneNote" state=${state} />`}
+        ${state.step.value !== null && html`<${Lazy} key="step" load=${emptyStates} of="StepChip" state=${state} />`}
         <div
           key="content"
           id="content"
