@@ -97,7 +97,11 @@ function Heads({ table }) {
   const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
   const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, average.value]]);
   useEffect(() => {
-    if (isRead) fitListFor(shown);
+    if (!isRead || !row.current) return undefined;
+    // Also later: a mark beside a name, such as NaN, makes all names wider.
+    const observer = new ResizeObserver(() => fitListFor(shown));
+    observer.observe(row.current.children[0]);
+    return () => observer.disconnect();
   }, [isRead, shown, widths.value]);
   useEffect(() => () => void (state.columnsText.value === "" && fitListFor("")), []);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
