@@ -133,8 +133,13 @@ export function NoneShown({ state }) {
   </p>`;
 }
 
+/** What is said of all that a tab shows. @param {{ state: State }} props */
+export function PageNotes({ state }) {
+  return html`${state.areGone.value && html`<${GoneNote} state=${state} />`}${state.step.value !== null && html`<${StepChip} state=${state} />`}`;
+}
+
 /** The step that all tabs show, which is not the latest. A click shows the latest again. @param {{ state: State }} props */
-export function StepChip({ state }) {
+function StepChip({ state }) {
   const step = formatStep(Number(state.step.value));
   return html`<button type="button" class="step-chip" aria-label="Step ${step} in all tabs: back to the latest" title="All tabs show what was logged last up to this step. Click for the latest" onClick=${() => state.setStep(null)}>
     Step ${step} in all tabs <span aria-hidden="true">×</span>
@@ -164,7 +169,7 @@ function checkNewest(state) {
 }
 
 /** The line above a tab that shows what the page has of runs that are gone. @param {{ state: State }} props */
-export function GoneNote({ state }) {
+function GoneNote({ state }) {
   // The server looks every few seconds, and a change is sent at once: until now they were there.
   const [time] = useState(Date.now() / 1000);
   const { missing = [], logdirs = [] } = state.status.value ?? {};

@@ -252,7 +252,7 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   const model = modelOf([], { bands: [band(seeds)] });
   const scene = model.scene(SIZE, COLORS);
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
-  assert.equal(noteOf(model), "dashed: fewer runs than before, in part off the chart");
+  assert.equal(noteOf(model), "dashed, in part off the chart: fewer runs");
   assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
   const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
   assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
