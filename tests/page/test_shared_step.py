@@ -312,7 +312,7 @@ def test_a_view_of_before_shows_the_same(
 
 
 def test_each_tab_returns_to_the_latest(server: Any, profile: Any) -> None:
-    """By one button, also where nothing shows the step; the last place of a slider is the latest."""
+    """By one button, also where nothing shows the step; a slider's last place is the latest."""
     for title, is_there in AT_LATEST.items():
         name = {"Page": "framed"}.get(title, title.lower().replace(" ", "_"))
         page = profile.open(server.url, f"#{name}&step=480&scalars.x=relative")
@@ -331,8 +331,8 @@ def test_what_a_tab_says_of_the_step_is_whole_and_beside_its_run(server: Any, pr
     assert note.evaluate("(note) => note.scrollWidth <= note.clientWidth")
     page = profile.open(server.url, "#images&step=480")
     wait(page, "tb.all('.tb-earlier').length === 2")
-    gaps = """() => tb.all('.tb-earlier').map((step) =>
-      step.getBoundingClientRect().left - step.previousElementSibling.getBoundingClientRect().right)"""
+    gaps = """() => tb.all('.tb-earlier').map((step) => step.getBoundingClientRect().left
+      - step.previousElementSibling.getBoundingClientRect().right)"""
     assert all(0 <= gap < 20 for gap in page.evaluate(gaps))
 
 

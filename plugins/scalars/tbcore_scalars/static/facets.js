@@ -99,15 +99,17 @@ function TagCards({ tag, group, tab, runsOf, parts: { names, of }, renderCard })
   const ranges = useMemo(() => new SharedRanges(), []);
   /** @type {Link} */
   const link = useMemo(() => ({ view: null, feeds: new Set(), isOfTag: true }), []);
+  const cursors = useMemo(() => /** @type {Map<string, Tab["cursor"]>} */ (new Map()), [of]);
   const tags = tab.tagsOf(tag);
   const runsIn = (/** @type {string} */ each, /** @type {string} */ name) => (runsOf.get(each) ?? []).filter((run) => of(run.name) === name);
   const shown = names.slice(0, MAX_CHARTS).filter((name) => tags.some((each) => runsIn(each, name).length > 0));
   return html`<div class="facets" style=${{ "--num": shown.length }}>
     ${shown.map((name) => {
+      if (!cursors.has(name)) cursors.set(name, cursorOf(tab.cursor, (run) => of(run) === name));
       const facet = {
         id: `${tag} · ${name}`,
         key: [...tags, name].join("\n"),
-        tab: tabOf(tab, tag, name, of, { names: shown, ranges }),
+        tab: { ...tabOf(tab, tag, name, of, { names: shown, ranges }), cursor: cursors.get(name) },
         parts: tags.map((each) => ({ tag: each, runs: runsIn(each, name) })),
         ...(!tab.options.link && { link }),
       };
@@ -144,6 +146,36 @@ function tabOf(tab, tag, name, of, shared) {
     flagsOf,
     onFlag: (card, kind, flag) => tab.onFlag(["y:", "range:", "clip", "tail"].some((each) => kind.test(each)) ? tag : card, kind, flag),
     sharedAxes: (feed) => sharedAxes(feed, name, shared, () => yAxisOf(flagsOf(""), feed.options.value.logY).yScale, tab.host),
+  };
+}
+
+/**
+ * The cursor of all charts as the chart of a part has it: it does not fade for a run of another part.
+ * @param {Tab["cursor"]} cursor @param {(run: string) => boolean} isInPart
+ * @returns {Tab["cursor"]}
+ */
+function cursorOf(cursor, isInPart) {
+  /** @typedef {Parameters<Tab["cursor"]["join"]>[0]} Member */
+  /** @type {Map<unknown, Member>} */
+  const members = new Map();
+  return {
+    join(member) {
+      /** @type {Member} */
+      const inPart = {
+        showCursor: (x, run) => member.showCursor(x, run),
+        showPin: (x, settled, here) => member.showPin(x, settled, here),
+        highlight: (name, runs) => member.highlight(runs?.some((run) => isInPart(run.name) && (run.name === name || run.group === name)) ? name : null, runs),
+      };
+      members.set(member, inPart);
+      const leave = cursor.join(inPart);
+      return () => {
+        members.delete(member);
+        leave();
+      };
+    },
+    move: (x, run, from) => cursor.move(x, run, members.get(from) ?? from),
+    pin: (x, settled, from) => cursor.pin(x, settled, members.get(from)),
+    highlight: cursor.highlight,
   };
 }
 
