@@ -41,7 +41,7 @@ def wait_for_cards(page: Any, *titles: str) -> None:
 
 
 def of_tag(*parts: str) -> list[str]:
-    return [f"t/loss · {part}" for part in parts]
+    return [f"{part} · t/loss" for part in parts]
 
 
 def y_ticks(page: Any, title: str) -> list[str]:
@@ -52,7 +52,7 @@ def y_ticks(page: Any, title: str) -> list[str]:
     with page.expect_download() as download:
         page.get_by_role("button", name="SVG", exact=True).click()
     svg = str(download.value.path().read_text("utf-8"))
-    part = title.split(" · ")[1]
+    part = title.split(" · ")[0]
     assert part in download.value.suggested_filename
     assert part in svg
     page.keyboard.press("Escape")
@@ -72,7 +72,7 @@ def test_a_chart_for_each_value_has_the_axes_of_all(server: Any, profile: Any) -
         ),
     )
     page.goto(f"{server.url}/#scalars&scalars.facet=by:model")
-    wait_for_cards(page, *titles, "t/only · no model")
+    wait_for_cards(page, *titles, "no model · t/only")
     for title in titles:
         page.wait_for_function("(title) => tb.label(title).includes('from 0 to 1,000')", arg=title)
     of_loss = [sorted(body["runs"]) for body in bodies if body["tag"] == "t/loss"]

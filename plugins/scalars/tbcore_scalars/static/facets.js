@@ -41,7 +41,10 @@ function useParts(host) {
   useEffect(() => {
     let isCurrent = true;
     host.groupsBy(rule).then((parts) => isCurrent && setFound(parts), console.warn);
-    return () => void (isCurrent = false);
+    return () => {
+      isCurrent = false;
+      setFound(null); // the parts of another rule
+    };
   }, [rule]);
   const { groupOf = null, error = null } = found?.value ?? {};
   return useMemo(() => {
@@ -113,7 +116,7 @@ function TagCards({ tag, group, tab, runsOf, parts: { names, of }, renderCard })
         parts: tags.map((each) => ({ tag: each, runs: runsIn(each, name) })),
         ...(!tab.options.link && { link }),
       };
-      return cloneElement(renderCard(tag, group, facet), { key: name, title: `${tag} · ${name}` });
+      return cloneElement(renderCard(tag, group, facet), { key: name, title: `${name} · ${tag}` });
     })}
   </div>`;
 }
@@ -142,7 +145,7 @@ function tabOf(tab, tag, name, of, shared) {
   return {
     ...tab,
     host: Object.create(tab.host, { groups: { value: groups } }),
-    facet: ` · ${name}`,
+    facet: `${name} · `,
     flagsOf,
     onFlag: (card, kind, flag) => tab.onFlag(["y:", "range:", "clip", "tail"].some((each) => kind.test(each)) ? tag : card, kind, flag),
     sharedAxes: (feed) => sharedAxes(feed, name, shared, () => yAxisOf(flagsOf(""), feed.options.value.logY).yScale, tab.host),

@@ -255,7 +255,7 @@ function pinsOf(host) {
 function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const { host, options, cursor, facet = "" } = tab;
   const tags = parts.map(({ tag }) => tag);
-  const title = tags.join(" + ") + facet;
+  const title = facet + tags.join(" + ");
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const [first] = tags;
@@ -348,7 +348,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
-    picture=${{ name: tags.join("_") + facet, note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
+    picture=${{ name: facet + tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&
