@@ -83,7 +83,7 @@ export {};
  * @property {Limits | null} [limits]  the ends of the y axis; lines are marked where they are cut off
  * @property {Range | null} [include]  what the y axis covers at least, unless the chart is zoomed:
  *   the range of several charts that are compared; of a logarithmic axis the log10 of its ends
- * @property {Range | null} [includeX]  likewise for the full range of the x axis; with it, `include`
+ * @property {Range | null} [includeX]  the same for the full range of the x axis; with it, `include`
  *   also counts while the chart is zoomed
  *
  * @typedef {object} Callbacks
