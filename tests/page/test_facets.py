@@ -15,6 +15,11 @@ from tbcore_testing import write_run
 MODELS = {"cnn": 1.0, "mlp": 5.0, "vit_large_patch16": 10.0}
 """The first loss of each model; that of the last goes to step 1,000, of others to 500."""
 CARDS = "tb.all('.tb-card:not(.tb-far)').map((card) => card.ariaLabel)"
+FADED = """tb.all('.tb-card').filter((card) => {
+  const context = card.querySelector('.tb-chart-overlay').getContext('2d');
+  return context.getImageData(2, 2, 1, 1).data[3] > 0;
+}).map((card) => card.ariaLabel)"""
+"""The cards with a veil over their lines, above which one is highlighted."""
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +104,8 @@ def test_the_charts_of_a_tag_have_one_zoom_and_one_pin(server: Any, profile: Any
         page.keyboard.press(key)
     page.wait_for_function("() => tb.all('.tb-chart-pin:not([hidden])').length === 4")
     # The run with the pointer is highlighted in its chart; others have none of it, and do not fade.
-    faded = """tb.all('.tb-chart-overlay').filter((canvas) =>
-      canvas.getContext('2d').getImageData(2, 2, 1, 1).data[3] > 0).length"""
     page.get_by_title("mlp/s1").hover()
-    page.wait_for_function(f"() => {faded} === 1")
+    page.wait_for_function(f"() => String({FADED}) === 'mlp · t/loss'")
     page.wait_for_function(
         "() => /zoom=t\\/loss,/.test(location.hash) && /&step=/.test(location.hash)"
     )
@@ -170,3 +173,18 @@ def test_at_most_24_charts_and_how_many_more(serve: Any, profile: Any, tmp_path:
     lefts = """new Set(tb.all('.facets > .tb-card').map(
       (card) => card.getBoundingClientRect().left)).size"""
     assert page.evaluate(f"() => {lefts}") == 1
+
+
+def test_parts_grow_and_come(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """A new run is in the chart of its part, and highlighted there alone; a new part has one."""
+    for run in ("a/1", "b/1"):
+        write_run(tmp_path / "logs", run, scalars={"loss": [1.0, 2.0]})
+    page = profile.open(serve(tmp_path / "logs").url, "#scalars&scalars.facet=re:^[^/]%2B")
+    wait_for_cards(page, "a · loss", "b · loss")
+    for run in ("a/2", "c/1"):
+        write_run(tmp_path / "logs", run, scalars={"loss": [(0, 3.0), (50, 9.0)]})
+    wait_for_cards(page, "a · loss", "b · loss", "c · loss")
+    page.wait_for_function("() => tb.label('a · loss').includes('a/1, a/2')")
+    page.wait_for_function("() => tb.label('b · loss').includes('from 0 to 50')")
+    page.get_by_title("a/2").hover()
+    page.wait_for_function(f"() => String({FADED}) === 'a · loss'")

@@ -8,7 +8,7 @@
 import { effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { cloneElement } from "preact";
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { LazyCard, seriesCards, xColumn } from "tbcore/cards.js";
 import { plural } from "tbcore/format.js";
 import { TagGroups } from "tbcore/tags.js";
@@ -102,13 +102,16 @@ function TagCards({ tag, group, tab, runsOf, parts: { names, of }, renderCard })
   const ranges = useMemo(() => new SharedRanges(), []);
   /** @type {Link} */
   const link = useMemo(() => ({ view: null, feeds: new Set(), isOfTag: true }), []);
-  const cursors = useMemo(() => /** @type {Map<string, Tab["cursor"]>} */ (new Map()), [of]);
+  const cursors = useMemo(() => /** @type {Map<string, Tab["cursor"]>} */ (new Map()), []);
+  // Charts keep their cursor while runs come and go.
+  const latest = useRef(of);
+  latest.current = of;
   const tags = tab.tagsOf(tag);
   const runsIn = (/** @type {string} */ each, /** @type {string} */ name) => (runsOf.get(each) ?? []).filter((run) => of(run.name) === name);
   const shown = names.slice(0, MAX_CHARTS).filter((name) => tags.some((each) => runsIn(each, name).length > 0));
   return html`<div class="facets" style=${{ "--num": shown.length }}>
     ${shown.map((name) => {
-      if (!cursors.has(name)) cursors.set(name, cursorOf(tab.cursor, (run) => of(run) === name));
+      if (!cursors.has(name)) cursors.set(name, cursorOf(tab.cursor, (run) => latest.current(run) === name));
       const facet = {
         id: `${tag} · ${name}`,
         key: [...tags, name].join("\n"),

@@ -352,11 +352,8 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&
-    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) => {
-      const table = html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`;
-      const { left = 0 } = body.current?.getBoundingClientRect() ?? {};
-      return opensBelow ? html`<div class="tb-below ${left > innerWidth / 2 && "tb-left"}">${table}</div>` : table;
-    })}
+    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>
+      html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits, body, opensBelow }} view=${feed.view.value} />`)}
   >${described.value && cardNote("Descriptions", {})}<//>`;
 }
 
