@@ -43,6 +43,8 @@
  *   in no average. None while archived runs are shown
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
+ * @property {(rule: string) => Promise<Readable<PartsOfRuns>>} groupsBy  the parts of all runs by another
+ *   rule than that of the list, for charts of a part each; "" to know which rules there may be
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
  *   run under the pointer, in the run list or in a chart, or of the group while runs are grouped
  * @property {(names: string | readonly string[]) => void} checkOnly  shows this run, or these runs,
@@ -124,6 +126,13 @@
  * @property {RunGroup[]} groups  in the order of the run list
  * @property {ReadonlyMap<string, readonly string[]>} archived  the names of the runs that were put away,
  *   by group: they are in no average. None while archived runs are shown
+ *
+ * @typedef {object} PartsOfRuns
+ * @property {ReadonlyMap<string, string> | null} groupOf  the name of each run's part; a run in none has
+ *   its own. null until it is known, and if the rule is invalid
+ * @property {string | null} error  why the rule is invalid
+ * @property {readonly string[]} suggested  rules by hyperparameters whose values differ, such as
+ *   `by:lr`; only for the rule ""
  *
  * @typedef {object} Key  a keyboard shortcut
  * @property {string} key  a value of KeyboardEvent.key: "f", "/", "ArrowLeft"

@@ -907,3 +907,30 @@ def test_a_tag_that_is_asked_for_as_a_hyperparameter_is_offered(open_page: Any) 
     page.wait_for_function(
         "() => decodeURIComponent(location.hash).includes('columns=val/loss:last')"
     )
+
+
+def test_a_link_may_sort_by_a_column_that_it_does_not_show(open_page: Any) -> None:
+    """The column is then shown; without a sign, the order is ascending."""
+    for sort, names, columns in (
+        ("lr", BY_LR, "lr"),
+        ("-val/loss:min&columns=lr", "exp/,exp/c,exp/a,exp/b,other", "lr,val/loss:min"),
+    ):
+        page = open_page(f"#probe&sort={sort}")
+        wait_for_names(page, names)
+        wanted = f"#probe&columns={columns}&sort={sort.split('&')[0]}"
+        wanted = wanted.replace("sort=lr", "sort=+lr")
+        page.wait_for_function("(wanted) => location.hash === wanted", arg=wanted)
+
+
+def test_marks_beside_names_cut_no_column(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """They come later than the columns, and the list becomes wider for them."""
+    write_run(tmp_path, "run", scalars={"val/loss": [(99_000 + s, 0.5 + s) for s in range(9)]})
+    write_run(tmp_path, "bad", scalars={"val/loss": [1.0, float("nan")]})
+    page = profile.open(serve(tmp_path).url, "#scalars&columns=val/loss:min")
+    page.wait_for_function(
+        """() => {
+          const list = document.querySelector('aside .tb-with-columns .tb-list');
+          return list?.querySelector('.tb-nan') && list.querySelector('.tb-step')?.textContent
+            && list.scrollWidth === list.clientWidth;
+        }"""
+    )

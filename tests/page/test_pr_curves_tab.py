@@ -211,3 +211,11 @@ def test_an_invalid_curve_shows_an_error_and_others_still_work(
     page = open_page("#pr_curves")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
     page.wait_for_function("() => curves.row('wrong', 'a').includes('got (5, 2)')")
+
+
+def test_groups_say_that_curves_are_not_averaged(open_page: Any) -> None:
+    note = "One curve for each run: curves are not averaged"
+    page = open_page("#pr_curves&tagQuery=cats&group=re:.")  # each run is a group
+    page.wait_for_function("() => curves.row('cats', 'b')")
+    assert page.get_by_text(note).count() == 0
+    open_page("#pr_curves&tagQuery=cats&group={run}").get_by_text(note).wait_for()

@@ -1179,7 +1179,7 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
         write_run(tmp_path, f"seed{seed}", scalars={"loss": loss, "tame": tame})
     server = serve(tmp_path)
     page = profile.open(server.url)
-    button = page.get_by_role("button", name="1 run far out of range: leave out")
+    button = page.get_by_role("button", name="1 run far from the others: leave out")
     button.wait_for()
     assert button.count() == 1
     assert button.get_attribute("title") == "seed3"
@@ -1210,9 +1210,9 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
     page.wait_for_function("() => heightOfTame() > 60")
     page.wait_for_function("() => location.hash.includes('scalars.cards=loss,clip')")
     linked = profile.open(server.url, page.evaluate("() => location.hash"))
-    linked.get_by_role("button", name="1 run far out of range: show").click()
+    linked.get_by_role("button", name="1 run far from the others: show").click()
     linked.wait_for_function("() => !location.hash.includes('clip')")
-    button = linked.get_by_role("button", name="1 run far out of range: leave out")
+    button = linked.get_by_role("button", name="1 run far from the others: leave out")
     button.wait_for()
     set_option(linked, "Ignore outliers when scaling")
     button.wait_for(state="detached")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tbcore_testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 STEPS = {"often": range(0, 1001, 200), "rare": range(0, 1001, 300), "late": range(700, 1001, 100)}
 """What is logged less often than curves; curves have every 20th step, to 1,000."""
@@ -196,8 +196,9 @@ def test_every_tab_moves_the_curves(server: Any, profile: Any) -> None:
         page.keyboard.press("[")
         expect(900, title)
         page.get_by_role("slider", name="Step of all").wait_for()
-        page.keyboard.press("]")
-        wait(page, "!location.hash.includes('step=')")  # the last place is the latest
+        for _ in range(2):  # to the last place, where it stays pinned
+            page.keyboard.press("]")
+            page.get_by_role("button", name="Step 1,000 in all tabs").wait_for()
     page.get_by_role("tab", name="Distributions", exact=True).click()
     click_at(page, 400, ".tb-card[aria-label='h in often']")
     expect(400, "Custom Scalars")
@@ -205,7 +206,7 @@ def test_every_tab_moves_the_curves(server: Any, profile: Any) -> None:
     expect(440, "Curves")
     click_at(page, 460)
     expect(460, "Histograms")
-    wait(page, "ridges('often').includes('outlined: step 400, the last drawn up to step 460')")
+    wait(page, "ridges('often').includes('outlined: step 400, last up to 460')")
     ridge = page.locator(".tb-card[aria-label='h in often'] .tb-chart")
     ridge.focus()
     page.keyboard.press("ArrowUp")
@@ -308,3 +309,49 @@ def test_a_view_of_before_shows_the_same(
     page = profile.open(server.url, "?view=old")
     wait(page, CELLS)
     wait(page, "location.hash === '#images&step=480'")
+
+
+def test_each_tab_returns_to_the_latest(server: Any, profile: Any) -> None:
+    """By one button, also where nothing shows the step; a slider's last place is the latest."""
+    for title, is_there in AT_LATEST.items():
+        name = {"Page": "framed"}.get(title, title.lower().replace(" ", "_"))
+        page = profile.open(server.url, f"#{name}&step=480&scalars.x=relative")
+        page.get_by_role("button", name="Step 480 in all tabs: back to the latest").click()
+        wait(page, f"!location.hash.includes('step=') && {is_there}")
+        assert page.get_by_role("button", name="in all tabs").count() == 0
+    page = profile.open(server.url, "#images&step=480")
+    page.get_by_role("slider", name="Step of all").press("End")
+    wait(page, f"!location.hash.includes('step=') && {AT_LATEST['Images']}")
+
+
+def test_what_a_tab_says_of_the_step_is_whole_and_beside_its_run(server: Any, profile: Any) -> None:
+    page = profile.open(server.url, "#histograms&step=480")
+    wait(page, "ridges('often').includes('outlined: step 400, last up to 480')")
+    note = page.locator(".tb-card[aria-label='h in often'] .tb-chart-note")
+    assert note.evaluate("(note) => note.scrollWidth <= note.clientWidth")
+    page = profile.open(server.url, "#images&step=480")
+    wait(page, "tb.all('.tb-earlier').length === 2")
+    gaps = """() => tb.all('.tb-earlier').map((step) => step.getBoundingClientRect().left
+      - step.previousElementSibling.getBoundingClientRect().right)"""
+    assert all(0 <= gap < 20 for gap in page.evaluate(gaps))
+
+
+def test_the_table_of_a_pin_makes_way_for_the_cards_below(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """It is there again when the pointer returns to its card, and for the keys."""
+    tags = [f"{letter}/loss" for letter in "ab"]
+    write_run(tmp_path, "run", scalars={tag: [(s, s) for s in range(0, 1001, 20)] for tag in tags})
+    page = profile.open(serve(tmp_path).url, viewport={"width": 800, "height": 900})
+    click_at(page, 480, ".tb-card[aria-label='a/loss']")
+    table = page.locator(".tb-below")
+    table.wait_for()
+    page.locator(".tb-card[aria-label='b/loss'] .tb-chart-plot").hover(position={"x": 9, "y": 200})
+    table.wait_for(state="hidden")
+    page.locator(".tb-card[aria-label='a/loss'] h3").hover()
+    table.wait_for()
+    page.get_by_label("Filter tags").hover()
+    table.wait_for(state="hidden")
+    page.locator(".tb-card[aria-label='a/loss'] .tb-chart").focus()
+    page.keyboard.press("ArrowRight")
+    table.wait_for()

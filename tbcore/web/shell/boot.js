@@ -196,7 +196,7 @@ function Page({ state, sync }) {
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${onInfo} />
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
-        ${state.areGone.value && html`<${Lazy} key="gone" load=${emptyStates} of="GoneNote" state=${state} />`}
+        ${(state.areGone.value || state.step.value !== null) && html`<${Lazy} key="gone" load=${emptyStates} of="PageNotes" state=${state} />`}
         <div
           key="content"
           id="content"

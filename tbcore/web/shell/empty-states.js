@@ -2,8 +2,9 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatName, formatTime, plural } from "../lib/format.js";
+import { formatName, formatStep, formatTime, plural } from "../lib/format.js";
 import { Icon } from "../lib/ui/controls.js";
+import { goneText } from "./runs/notes.js";
 import { AUTO_LIMIT } from "./state/selection.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
@@ -125,11 +126,24 @@ export function NoneShown({ state }) {
         : html`<span>${error ? "The query has a mistake." : `No runs match “${text}”. ${note}`}</span>
             ${!error && html`<${ArchivedMatches} state=${state} />`}
             <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
-      : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : "No runs are selected."}</span>
+      : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : goneText(state) || "No runs are selected."}</span>
           <button type="button" class="tb-button" onClick=${() => checkNewest(state)}>
             Show ${isAll ? `${these}${runs === "run" ? "" : ` ${newest.size}`} ${runs}` : `the newest ${AUTO_LIMIT} ${text && "of these "}${what}`}
           </button>`}
   </p>`;
+}
+
+/** What is said of all that a tab shows. @param {{ state: State }} props */
+export function PageNotes({ state }) {
+  return html`${state.areGone.value && html`<${GoneNote} state=${state} />`}${state.step.value !== null && html`<${StepChip} state=${state} />`}`;
+}
+
+/** The step that all tabs show, which is not the latest. A click shows the latest again. @param {{ state: State }} props */
+function StepChip({ state }) {
+  const step = formatStep(Number(state.step.value));
+  return html`<button type="button" class="step-chip" aria-label="Step ${step} in all tabs: back to the latest" title="All tabs show what was logged last up to this step. Click for the latest" onClick=${() => state.setStep(null)}>
+    Step ${step} in all tabs <span aria-hidden="true">×</span>
+  </button>`;
 }
 
 /** How many archived runs the query finds, with a button that shows them. @param {{ state: State }} props */
@@ -155,7 +169,7 @@ function checkNewest(state) {
 }
 
 /** The line above a tab that shows what the page has of runs that are gone. @param {{ state: State }} props */
-export function GoneNote({ state }) {
+function GoneNote({ state }) {
   // The server looks every few seconds, and a change is sent at once: until now they were there.
   const [time] = useState(Date.now() / 1000);
   const { missing = [], logdirs = [] } = state.status.value ?? {};

@@ -198,6 +198,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     wantedRuns: readable(state.wantedRuns),
     archived: readable(state.archived),
     groups: readable(state.groups),
+    groupsBy: async (rule) => readable((await import("./state/groupings.js")).groupsBy(state, rule, signal)),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
     checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),

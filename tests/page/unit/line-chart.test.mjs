@@ -252,7 +252,7 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   const model = modelOf([], { bands: [band(seeds)] });
   const scene = model.scene(SIZE, COLORS);
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
-  assert.equal(noteOf(model), "dashed: fewer runs than before");
+  assert.equal(noteOf(model), "dashed, in part off the chart: fewer runs");
   assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
   const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
   assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
@@ -265,6 +265,9 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   assert.deepEqual(steps(area), [[0, 20, 40], [100]]);
   const strokes = calls.filter(({ name }) => name === "stroke");
   assert.deepEqual(strokes.map((call) => [steps(call), call.dash]), [[[[0, 20, 40], [100]], []], [[[40, 60, 80, 100]], [3, 5]]]);
+  const two = sceneOf([line("other", [1, 2])], { bands: [band(seeds)] });
+  const highlighted = overlaid(two, { highlighted: [two.items[0].run] }).filter(({ name, path }) => name === "stroke" && path.parts.length > 0);
+  assert.deepEqual(highlighted.map(({ dash }) => dash), [[], [3, 5]], "and stays so while the group is highlighted");
 
   const visible = (/** @type {any} */ view, /** @type {any} */ more) => noteOf(modelOf([], { bands: [{ ...band(seeds), ...more }], view }));
   assert.equal(visible([0, 30]), "");

@@ -74,7 +74,7 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     onHover=${(/** @type {{ run: string } | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
   const farNote = html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => setLeavesOut(!leavesOut)}>
-    ${plural(far.length, "line")} far out of range: ${leavesOut ? "show" : "leave out"}
+    ${plural(far.length, "line")} far from the others: ${leavesOut ? "show" : "leave out"}
   </button>`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, draw, error, notes }}

@@ -20,10 +20,11 @@ export function notesOf(histograms, trim, step) {
   const numEmpty = histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
   if (numEmpty === histograms.length) notes.push("no samples");
   else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
+  // First, since the end of a long note is cut.
   if (step != null) {
     const outlined = histograms[ridgeOf(histograms, step)]?.step;
-    if (outlined === undefined) notes.push(`nothing up to step ${formatStep(step)}`);
-    else notes.push(`outlined: step ${formatStep(outlined)}${outlined < step ? `, the last drawn up to step ${formatStep(step)}` : ""}`);
+    if (outlined === undefined) notes.unshift(`nothing up to step ${formatStep(step)}`);
+    else notes.unshift(`outlined: step ${formatStep(outlined)}${outlined < step ? `, last up to ${formatStep(step)}` : ""}`);
   }
   return notes.join(", ");
 }

@@ -146,7 +146,7 @@ export class RidgeChart {
    */
   #layOut(place) {
     const { trim, step } = this.#options;
-    this.#frame.note.textContent = notesOf(this.#histograms, trim, step);
+    this.#frame.note.textContent = this.#frame.note.title = notesOf(this.#histograms, trim, step);
     this.#rebin();
     const isOverlay = this.#options.mode === "overlay";
     /** @param {number} width @param {number} height  of the plot */

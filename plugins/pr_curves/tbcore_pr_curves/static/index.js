@@ -55,7 +55,7 @@ function Tab({ host, tags, answers }) {
   const [place, onMove] = useSharedPlace(host);
 
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
-  move.current = (by) => places.length > 0 && onMove(stepTo(places, findPlace(places, place) + by));
+  move.current = (by) => places.length > 0 && onMove(stepTo(places, findPlace(places, place) + by, place));
   useEffect(() => {
     host.keys([
       { key: "[", label: "Previous step", act: () => move.current(-1) },
@@ -70,8 +70,10 @@ function Tab({ host, tags, answers }) {
   }, []);
 
   const { fit } = OPTIONS.parse(host.settings.value);
+  const hasGroups = host.groups.value?.groups.some(({ runs: { length } }) => length > 1);
   const controls = html`
     ${shown.length > 0 && places.length > 1 && html`<${StepSlider} places=${places} value=${place} onChange=${onMove} label="Step of all curves" />`}
+    ${hasGroups && html`<span class="pr-note">One curve for each run: curves are not averaged</span>`}
     <${Menu}
       icon="settings"
       label="Settings"

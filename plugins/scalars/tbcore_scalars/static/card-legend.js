@@ -30,8 +30,10 @@ const SORT_FLAG = /^[a-zA-Z]+[-+]$/;
  *   table has one row per band, and none for the runs in it
  * @param {readonly import("tbcore/chart.js").Hit[] | null} props.hits  what the pointer is at
  * @param {import("./types.js").View | null} props.view
+ * @param {boolean} props.opensBelow  over what is below the card, so that nothing moves
+ * @param {{ current: HTMLElement | null }} props.body  of the card
  */
-export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
+export function CardLegend({ id, tab, title, lines, bands, hits, view, opensBelow, body }) {
   const { host, options } = tab;
   const { xAxis, xTitle } = axisOf(options.x);
   const sortFlag = tab.flagsOf(id).find((word) => SORT_FLAG.test(word));
@@ -64,7 +66,7 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
       controller.abort();
     };
   }, [listed, pin, options.x, options.smooth, options.smoothKind]);
-  return html`<${Legend}
+  const table = html`<${Legend}
     label=${title}
     lines=${listed}
     ...${{ bands, xAxis, xTitle, hits, view, pin, sort }}
@@ -74,4 +76,6 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
     onOnly=${bands.length > 0 ? undefined : (/** @type {LegendRow} */ row) => host.checkOnly(row.run)}
     onHover=${(/** @type {LegendRow | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
+  const { left = 0 } = body.current?.getBoundingClientRect() ?? {};
+  return opensBelow ? html`<div class="tb-below ${left > innerWidth / 2 && "tb-left"}">${table}</div>` : table;
 }

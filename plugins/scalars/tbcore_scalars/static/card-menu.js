@@ -33,7 +33,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
   const tags = parts.map(({ tag }) => tag);
   const runs = [...new Map(parts.flatMap((part) => part.runs).map((run) => [run.name, run])).values()];
   const names = runs.map(({ name }) => name);
-  const fileName = tags.join("_");
+  const fileName = (tab.facet ?? "") + tags.join("_");
   /** @param {Promise<void>} task */
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
 

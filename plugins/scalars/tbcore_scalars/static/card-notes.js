@@ -21,7 +21,7 @@ import { Lazy } from "tbcore/ui.js";
  */
 export function FarNote({ tab, id, parts, far, leavesOut, bands }) {
   return html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
-    ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far out of range: ${leavesOut ? "show" : "leave out"}
+    ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far from the others: ${leavesOut ? "show" : "leave out"}
   </button>`;
 }
 

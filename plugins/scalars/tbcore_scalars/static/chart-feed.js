@@ -96,7 +96,7 @@ export class ChartFeed {
 
   /** Shows a view that was set in the page address. @param {View | null} view */
   showAddressed(view) {
-    if (!this.#link && String(view) !== String(this.view.peek())) this.view.value = view;
+    if ((!this.#link || this.#link.isOfTag) && String(view) !== String(this.view.peek())) this.view.value = view;
   }
 
   /**

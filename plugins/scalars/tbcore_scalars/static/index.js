@@ -20,7 +20,7 @@ import { DASHES, LinesStore, SCALES, axisOf, described, yAxisOf } from "./lines.
 
 /** @type {[value: OwnOptions["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
-  ["step", "Step", "The step of each value"],
+  ["step", "Step", ""],
   ["relative", "Relative", "Time since the run's first value"],
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
@@ -67,7 +67,7 @@ export default {
       { key: "p", label: "Pin the focused or hovered card to the top", act: passToCard },
       { key: "a", label: "All lines in the tooltip, or the nearest five" },
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
-      { key: "click", label: "Pin a step in all charts and tabs (or Enter); ← → or dragging moves the pin, Delete or × removes it" },
+      { key: "click", label: "Pin a step in all tabs (or Enter); ← → or dragging moves it, Delete or × removes it" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
       { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
     ]);
@@ -130,7 +130,7 @@ function Dashboard({ host, store, tags }) {
   // Both copies of a pinned card have one zoom, so their sections zoom together.
   const linked = pinnedTags.length > 0 ? groups.filter(({ tags }) => tags.some((tag) => pinnedTags.includes(tag))).map(({ name }) => name) : [];
 
-  const renderCard = useCallback((/** @type {string} */ tag, /** @type {string} */ group, /** @type {string} */ section) => {
+  const renderCard = useCallback((/** @type {string} */ tag, /** @type {string} */ group, /** @type {string} */ section, facet = {}) => {
     const shown = tab.tagsOf(tag);
     const link = linked.includes(section) ? PINNED : section;
     if (options.link && !links.has(link)) links.set(link, { view: null, feeds: new Set() });
@@ -142,10 +142,11 @@ function Dashboard({ host, store, tags }) {
       group=${group}
       pinned=${pinnedTags.includes(tag)}
       link=${links.get(link) ?? null}
+      ...${facet}
     />`;
   }, [tab, linked.join("\n")]);
   const renderLazily = useCallback(
-    (/** @type {string} */ tag, /** @type {string} */ group) => html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group)} />`,
+    (/** @type {string} */ tag, /** @type {string} */ group, /** @type {object} */ facet) => html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group, facet)} />`,
     [renderCard],
   );
   const shownPins = pinnedTags.filter((tag) => runsOf.has(tag));
@@ -181,7 +182,7 @@ function Dashboard({ host, store, tags }) {
         <h2>Pinned</h2>
         <div class="tb-grid">${shownPins.map((tag) => renderCard(tag, "", PINNED))}</div>
       </section>`}
-      <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${renderLazily} />
+      <${settings.facet ? Lazy : TagGroups} load=${() => styled(host, import("./facets.js"))} of="Facets" ...${{ host, tab, runsOf, groups }} ...${closedGroups(host)} renderCard=${renderLazily} />
     </div>
   `;
 }
@@ -252,9 +253,9 @@ function pinsOf(host) {
 
 /** A card with a chart of one or more tags in the selected runs. @param {import("./types.js").CardProps} props */
 function ScalarsCard({ id, tab, parts, group, pinned, link }) {
-  const { host, options, cursor } = tab;
+  const { host, options, cursor, facet = "" } = tab;
   const tags = parts.map(({ tag }) => tag);
-  const title = tags.join(" + ");
+  const title = facet + tags.join(" + ");
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const [first] = tags;
@@ -274,7 +275,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   /** The runs that are far out of range; they can be left out of it in this card alone. */
   const [far, setFar] = useState(/** @type {string[]} */ ([]));
   const leavesOut = flags.includes("clip");
-  const axes = axesOf({ ...options, clip: options.clip || leavesOut }, flags);
+  const axes = { ...axesOf({ ...options, clip: options.clip || leavesOut }, flags), ...tab.sharedAxes?.(feed) };
   const toggleTable = () => tab.onFlag(id, /^(table|plain)$/, showsTable ? "plain" : "table");
 
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
@@ -347,15 +348,12 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
-    picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
+    picture=${{ name: facet + tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&
-    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) => {
-      const table = html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`;
-      const { left = 0 } = body.current?.getBoundingClientRect() ?? {};
-      return opensBelow ? html`<div class="tb-below ${left > innerWidth / 2 && "tb-left"}">${table}</div>` : table;
-    })}
+    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>
+      html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits, body, opensBelow }} view=${feed.view.value} />`)}
   >${described.value && cardNote("Descriptions", {})}<//>`;
 }
 

@@ -5,6 +5,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { Check, Choice } from "tbcore/ui.js";
+import { FacetMenu } from "./facet-menu.js";
 import { saveNumbers } from "./downloads.js";
 
 /** @import { Host, Options, Run, SetOption } from "./types.js" */
@@ -46,6 +47,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   return html`<div class="card-menu">
     ${choiceOf("logY", "Scale of the y axis", SCALES)} ${choiceOf("logX", "Scale of the x axis", SCALES)}
     ${SWITCHES.map((each) => checkOf(...each))}
+    <${FacetMenu} host=${host} runs=${runs} />
     ${choiceOf("size", "Card size", SIZES)}
     ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dashed, over fewer runs, and may jump although no run does.`)}
     <section>

@@ -88,6 +88,9 @@ export {};
  * @property {typeof import("./axis-notes.js").axisNotes | null} axisNotes  null until an axis needs it
  * @property {boolean} isGrouped  whether groups of runs are drawn as bands
  * @property {string[]} tags  all tags that can be added to a chart
+ * @property {string} [facet]  of a card of small multiples: the name of its part of the runs, before its title
+ * @property {(feed: import("./chart-feed.js").ChartFeed) => { include: import("tbcore/chart.js").Range | null, includeX: import("tbcore/chart.js").Range | null }} [sharedAxes]
+ *   of such a card: the ranges that its axes have in common with those of the others
  *
  * @typedef {object} StateOfCards  what the page address has about each card, and functions that
  *   change it
@@ -115,6 +118,6 @@ export {};
  * @property {boolean} pinned
  * @property {Link | null} link  null if the chart zooms alone
  *
- * @typedef {{ view: View | null, feeds: Set<import("./chart-feed.js").ChartFeed> }} Link  charts that
- *   zoom together
+ * @typedef {{ view: View | null, feeds: Set<import("./chart-feed.js").ChartFeed>, isOfTag?: boolean }} Link  charts that
+ *   zoom together, as all those of one tag do
  */

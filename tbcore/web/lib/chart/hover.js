@@ -1,7 +1,7 @@
 /** What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM. */
 
 import { at, pixelScales, toAxis } from "./axes.js";
-import { LINE_WIDTH, MAX_DETAILED_LINES, NAN_TOP_PX, dotPath, drawMarks, traceLine } from "./draw.js";
+import { LINE_WIDTH, MAX_DETAILED_LINES, NAN_TOP_PX, dotPath, drawMarks, linesOf, traceLine } from "./draw.js";
 import { segmentsOf, windowOf } from "./series.js";
 
 /**
@@ -188,14 +188,17 @@ function emphasize(context, scene, items, isHovered) {
     context.globalAlpha = 1;
   }
   scene.bandCode?.drawBands(context, scene, items);
-  for (const item of items) {
-    const path = traceLine(new Path2D(), scene, item, item.ys);
+  for (const { item, column, isRaw, dash = [] } of linesOf(items)) {
+    if (isRaw) continue;
+    const path = traceLine(new Path2D(), scene, item, column);
     context.strokeStyle = surface;
     context.lineWidth = LINE_WIDTH + 4;
     if (isHovered) context.stroke(path);
+    context.setLineDash([...dash]);
     context.strokeStyle = item.color;
     context.lineWidth = LINE_WIDTH + 1.1;
     context.stroke(path);
+    context.setLineDash([]);
   }
   drawMarks(context, scene, items);
 }

@@ -131,8 +131,9 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
   if (limits) notes.push(...wordsOfLimits(limits, y));
   if (tail) notes.push("y axis: range of the last 20 %");
   else if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
-  const showsFewer = axisItems.some(({ xs, segments }) => segments.some(({ fewer, from, to }) => fewer && xs[from] < x.range[1] && xs[to - 1] > x.range[0]));
-  if (showsFewer) notes.push("dashed: fewer runs than before");
+  /** The visible values that are over fewer runs than before: they do not set the range. */
+  const fewer = axisItems.flatMap(({ xs, ys, segments }) => segments.flatMap((segment) => (segment.fewer && xs[segment.from] < x.range[1] && xs[segment.to - 1] > x.range[0] ? [...ys.subarray(...windowOf(xs, segment, ...x.range))] : [])));
+  if (fewer.length > 0) notes.push(fewer.some(isCut) ? "dashed, in part off the chart: fewer runs" : "dashed: fewer runs than before");
   if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
   if (y.log) {
     addHidden("value", ({ line, band, raw, ys }, i) => {

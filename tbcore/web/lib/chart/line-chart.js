@@ -58,9 +58,9 @@ export class LineChart {
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
    * @param {import("./types.js").LineChartOptions} options
    */
-  constructor(element, { xAxis = "step", xTitle = "", xScale = "linear", yScale = "linear", clip = false, tail, limits, include, ...options }) {
+  constructor(element, options) {
     this.#options = options;
-    this.#model.axes = { xAxis, xTitle, xScale, yScale, clip, tail, limits, include };
+    this.#model.axes = { ...this.#model.axes, ...options };
     this.#frame = new ChartFrame(element, "line chart", {
       isEmpty: () => this.#model.items.length === 0,
       layOut: (place, isResized) => this.#layOut(place, isResized),

@@ -125,7 +125,7 @@ export class ChartModel {
     const others = this.lines.filter((line) => !line.faint);
     this.items = [...faint, ...this.bands, ...others].map(itemOf).filter(({ xs }) => xs.length > 0);
     // While zoomed in, the new rows may be only those of the view, so the known full range is kept.
-    this.fullRange = union([this.view && this.fullRange, ...this.axisItems.map(({ xExtent }) => xExtent)]);
+    this.fullRange = union([this.view && this.fullRange, this.axes.includeX ?? null, ...this.axisItems.map(({ xExtent }) => xExtent)]);
   }
 
   /** Converts a line or a band to axis coordinates. @param {Line | null} line @param {Band | null} band */
@@ -159,7 +159,7 @@ export class ChartModel {
 
   /** Also finds the items that are far out of range. @returns {Range} */
   #visibleYRange() {
-    const { axes: { clip, tail, include, limits }, leftOut } = this;
+    const { axes: { clip, tail, include, includeX, limits }, leftOut } = this;
     const [min, to] = this.#xRange;
     const from = tail ? to - (to - min) / 5 : min;
     const { y } = this;
@@ -167,7 +167,7 @@ export class ChartModel {
     const extents = items.map((item) => (this.view || tail ? union((this.bandCode?.rangeColumns(item, from, to) ?? item.columns).map((column) => visibleExtent(item.xs, column, from, to))) : item.yExtent));
     const far = farLines(extents);
     this.farItems = items.filter((_, index) => far.isFar[index]);
-    const known = clip && leftOut ? leftOut.rangeWithoutOutliers(items, far, from, to) : union([...extents, (!this.view && include) || null]);
+    const known = clip && leftOut ? leftOut.rangeWithoutOutliers(items, far, from, to) : union([...extents, ((!this.view || includeX) && include) || null]);
     this.#hasY = known !== null;
     const range = known && y.log && known[0] === known[1] ? /** @type {Range} */ ([known[0] - 0.3, known[0] + 0.3]) : padded(known, 0.06);
     return limits && leftOut ? leftOut.limitedRange(limits, y, range) : range;

@@ -81,8 +81,10 @@ export {};
  * @property {boolean} [tail]  gives the y axis the range of the last 20 % of the visible x axis, and
  *   marks where lines are cut off
  * @property {Limits | null} [limits]  the ends of the y axis; lines are marked where they are cut off
- * @property {Range | null} [include]  what a linear y axis covers at least, unless the chart is zoomed:
- *   the range of several charts that are compared
+ * @property {Range | null} [include]  what the y axis covers at least, unless the chart is zoomed:
+ *   the range of several charts that are compared; of a logarithmic axis the log10 of its ends
+ * @property {Range | null} [includeX]  the same for the full range of the x axis; with it, `include`
+ *   also counts while the chart is zoomed
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name

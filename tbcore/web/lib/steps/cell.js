@@ -103,12 +103,8 @@ export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
     kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
 
   /** Shows why a sample cannot be shown. @param {StepResponse} of @param {number} sample */
-  const onBroken = async (of, sample) => {
-    const serverError = kind.bytes && (await serverErrorOf(urlOf(of, sample), host.signal));
-    const which = of.samples.length > 1 ? `${sample + 1} of ${of.samples.length}: ` : "";
-    const type = of.samples[sample].content_type;
-    setBroken({ of, error: which + (serverError || `The browser cannot show this ${kind.noun}. Its type is ${type}.`) });
-  };
+  const onBroken = (of, sample) =>
+    import("./broken.js").then(async ({ whyBroken }) => setBroken({ of, error: await whyBroken(of.samples, sample, kind.noun, urlOf(of, sample), host.signal) }), console.warn);
 
   const entries = shown?.samples ?? [];
   const rest = entries.length - numShown;
@@ -184,17 +180,6 @@ function useSettled(place) {
 /** Whether two places are equal. @param {Place | null} a @param {Place | null} b */
 export function isSamePlace(a, b) {
   return a === b || (a !== null && b !== null && comparePlaces(a, b) === 0);
-}
-
-/** The server's error message for the bytes of a sample, or "". @param {string} url @param {AbortSignal} signal */
-async function serverErrorOf(url, signal) {
-  try {
-    const response = await fetch(url, { signal, headers: { Range: "bytes=0-0" } });
-    // Status 416: the sample has no bytes, so there is no first byte.
-    return response.ok || response.status === 416 ? "" : await response.text();
-  } catch {
-    return "The server cannot be reached.";
-  }
 }
 
 /** The text of a cell whose run logged nothing yet. @param {number | null} firstStep @param {Place | null} place */

@@ -114,7 +114,7 @@ export function StepSlider({ places, value, onChange, label, plays = false }) {
   const at = Math.max(0, findPlace(places, value));
   const shown = value ?? places[last];
   const text = shown ? describePlace(shown) : "";
-  const go = (/** @type {number} */ next) => onChange(stepTo(places, next));
+  const go = (/** @type {number} */ next) => onChange(stepTo(places, next, value));
   const [isPlaying, setPlaying] = useState(false);
   useEffect(() => {
     if (!isPlaying) return undefined;
@@ -138,7 +138,7 @@ export function StepSlider({ places, value, onChange, label, plays = false }) {
       disabled=${last < 1}
       aria-label=${label}
       aria-valuetext="${text}, ${at + 1} of ${last + 1}"
-      onInput=${(/** @type {InputEvent} */ event) => go(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
+      onInput=${(/** @type {InputEvent} */ event) => onChange(stepTo(places, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value)))}
     />
     <${IconButton} icon="chevron" label="Next step: ${label}" title="Next step" disabled=${at >= last} onClick=${() => go(at + 1)} />
     <output title=${value ? `${at + 1} of ${last + 1}` : "The latest step; follows new steps"}>
@@ -149,12 +149,14 @@ export function StepSlider({ places, value, onChange, label, plays = false }) {
 
 /**
  * The place at an index, which may be out of range. The last index and any after it are null: the
- * latest place, including ones logged later.
+ * latest place, including ones logged later. From a place, they are the last place that there is now.
  * @param {readonly Place[]} places
  * @param {number} index
+ * @param {Place | null} [from]  the place before the move
  */
-export function stepTo(places, index) {
-  return index >= places.length - 1 ? null : places[Math.max(0, index)];
+export function stepTo(places, index, from) {
+  const last = places.length - 1;
+  return index >= last && !from ? null : places[Math.max(0, Math.min(last, index))];
 }
 
 /** A place in words: `step 40`, or `step 40 (2)` for the second item of step 40. @param {Place} place */

@@ -116,7 +116,7 @@ function Dashboard({ host, kind, tags, answers }) {
 
   // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
-  move.current = (by) => places.length > 0 && onMoveAll(stepTo(places, findPlace(places, place) + by));
+  move.current = (by) => places.length > 0 && onMoveAll(stepTo(places, findPlace(places, place) + by, place));
   useEffect(() => {
     host.keys([
       { key: "[", label: "Previous step, in all cards", act: () => move.current(-1) },
@@ -166,7 +166,7 @@ function StepCard({ tab, tag, title, group, runs }) {
     const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
     if (by === 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof HTMLInputElement || event.target instanceof HTMLMediaElement) return;
-    if (places.length > 0) tab.onMove(tag, stepTo(places, findPlace(places, place) + by));
+    if (places.length > 0) tab.onMove(tag, stepTo(places, findPlace(places, place) + by, place));
     event.preventDefault();
   };
   const rest = runs.length - numShown;

@@ -10,7 +10,7 @@ import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, m
 import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, measureGroups, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
-import { fitListFor } from "./fit.js";
+import { fitListFor, fitNames } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
@@ -99,6 +99,12 @@ function Heads({ table }) {
   useEffect(() => {
     if (isRead) fitListFor(shown);
   }, [isRead, shown, widths.value]);
+  useEffect(() => {
+    // A mark beside a name, such as NaN, makes all names wider.
+    const observer = new ResizeObserver(fitNames);
+    observer.observe(/** @type {HTMLElement} */ (row.current?.children[0]));
+    return () => observer.disconnect();
+  }, []);
   useEffect(() => () => void (state.columnsText.value === "" && fitListFor("")), []);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
     <span class="tb-row-main" role="columnheader">

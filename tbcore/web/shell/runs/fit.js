@@ -108,6 +108,12 @@ export function fitListFor(shown) {
   else preferences.set("widened", null);
 }
 
+/** Widens the list that was fitted to its columns, if wider names leave these too little space. */
+export function fitNames() {
+  const { width = "", widened = "" } = openPreferences("#sidebar").values.value;
+  if (widened.endsWith(`>${width}`)) widenList();
+}
+
 /** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} [nameWidth]  in CSS pixels */
 export function widenList(nameWidth = 0) {
   const list = document.querySelector("aside .tb-with-columns .tb-list");

@@ -10,8 +10,8 @@ import { formatName, plural } from "../../lib/format.js";
 import { describeFigure } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
-import { formatAttribute } from "../../lib/queries/names.js";
 import { attributesFor } from "../state/attributes.js";
+import { differingHparams } from "../state/groupings.js";
 import { attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
 import { FIGURES } from "../state/rules.js";
 import { groupsOf } from "../state/tree.js";
@@ -21,8 +21,6 @@ import { resetColors } from "./seeds-offer.js";
 
 /** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;
-/** Number of hyperparameters that are read for suggestions. */
-const MAX_HPARAMS = 50;
 /** Number of hyperparameters that are suggested. */
 const MAX_SUGGESTED = 8;
 
@@ -45,7 +43,10 @@ export function GroupEditor({ state, onClose }) {
     () => suggestRules(runs).map((word) => ({ word, title: titleOf(word, runs), numGroups: groupsOf(runs, compileRule(word)).size })),
     [runs],
   );
-  const hparams = useDifferingHparams(state);
+  const [closing] = useState(() => new AbortController());
+  useEffect(() => () => closing.abort(), []);
+  // Those whose values differ, but are not all different.
+  const hparams = useMemo(() => differingHparams(state, closing.signal), []).value;
   useEffect(() => attributesFor(state).want(attributesOf(rule)), [rule]);
   const last = useRef(NO_PREVIEW);
   const preview = useMemo(() => computed(() => previewOf(rule, runs, state)), [rule, runs]).value ?? last.current;
@@ -164,31 +165,6 @@ function AverageField({ state }) {
       </select>
     </label>
   </div>`;
-}
-
-/**
- * Preact hook: the hyperparameters whose values differ, but are not all different, with their
- * numbers of values; empty while they are read.
- * @param {import("../state/reader-state.js").State} state
- * @returns {{ name: string, numValues: number }[]}
- */
-function useDifferingHparams(state) {
-  const attributes = attributesFor(state);
-  useEffect(() => attributes.wantNames(), []);
-  const names = attributes.names.value?.hparams.slice(0, MAX_HPARAMS).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
-  const key = names.join("\n");
-  useEffect(() => attributes.want(names), [key]);
-  const differing = useMemo(
-    () =>
-      computed(() =>
-        names.flatMap((name) => {
-          const numValues = new Set(attributes.columnOf(name).value?.values()).size;
-          return numValues > 1 && numValues < state.runs.value.length ? [{ name, numValues }] : [];
-        }),
-      ),
-    [key],
-  );
-  return differing.value;
 }
 
 /** The title of a suggested rule. That of a path pattern has names of the folders that it puts together. @param {string} rule @param {readonly string[]} runs */

@@ -34,7 +34,7 @@ export function RunsNotes({ state }) {
 }
 
 /** Which runs that are checked one by one, as in a link, the log directory does not have. @param {State} state */
-function goneText({ selection, allRuns, status }) {
+export function goneText({ selection, allRuns, status }) {
   // Until the first pass ends, they may yet be found.
   const { loading = true, passes = 0 } = status.value ?? {};
   if (loading && passes === 0) return "";

@@ -1,7 +1,8 @@
-/** Addresses that say in another way what to show: links of before, and those with the name of a view. Loaded for such addresses. */
+/** Addresses that say in another way what to show: links of before, with the name of a view, or written by hand. Loaded for such addresses. */
 
 import { formatAddress, parseAddress } from "../../lib/address.js";
 import { withQueries } from "../../lib/queries/old-links.js";
+import { formatLists, parseLists } from "../../lib/text-names.js";
 import { adoptStyles } from "../../lib/ui/lazy.js";
 import { address } from "./server.js";
 
@@ -32,8 +33,17 @@ export async function rewrite(href) {
       notify(`This address cannot be opened: ${error instanceof Error ? error.message : error}`);
     }
   }
-  url.hash = formatAddress({ tab, values });
+  url.hash = formatAddress({ tab, values: withSortedColumn(values) });
   history.replaceState(null, "", url);
+}
+
+/** The values with the column by which they sort the run list: ascending without a sign, and one of the columns. @param {Record<string, string>} values */
+function withSortedColumn(values) {
+  const { sort = "", columns } = values;
+  if (/^(|name|start|last)$/.test(sort)) return values;
+  const signed = /^[+-]./.test(sort) ? sort : `+${sort}`;
+  const shown = parseLists(columns).flat();
+  return { ...values, columns: formatLists([[...new Set([...shown, signed.slice(1)])]]) ?? "", sort: signed };
 }
 
 /** Shows a line above the page, until it is closed. @param {string} text */

@@ -320,10 +320,10 @@ export class State extends ServerState {
   }
 }
 
-/** Rewrites an address that may be of another kind: a link of before, or one with the name of a view. Returns nothing if it is not. */
+/** Rewrites an address that may be of another kind: a link of before, one with the name of a view, or with a sort order by a column that it does not show. Returns nothing if it is not. */
 export function rewriteAddress() {
   const { href } = location;
-  return /^[^#]*view=|(Filter|regexInput)=/.test(href) ? import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn) : undefined;
+  return /^[^#]*view=|(Filter|regexInput)=|&sort=(?!name|start|last|[+-])|(?<!columns=.*)&sort=[+-]/.test(href) ? import("./other-addresses.js").then(({ rewrite }) => rewrite(href)).catch(console.warn) : undefined;
 }
 
 /**

@@ -5,12 +5,12 @@
 import { computed, effect } from "@preact/signals-core";
 import { withArchived } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
-import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { compareNames } from "../../lib/address.js";
 import { groupRows, membersOf, newestGroups } from "./grouped.js";
-import { attributesOf, groupRuns } from "./groups.js";
+import { groupingBy, mistakeIn } from "./groupings.js";
+import { attributesOf } from "./groups.js";
 import { AUTO_LIMIT } from "./selection.js";
 import { groupsOf } from "./tree.js";
 
@@ -47,18 +47,9 @@ export class Rules {
    * those of the previous rule.
    */
   grouping = computed(() => {
-    const { groupRule, allRuns } = this.#state;
-    let error = attributesOf(groupRule.value).reduce((/** @type {string | null} */ found, text) => found ?? this.#mistakeIn(text, false), null);
-    const attributes = attributesFor(this.#state);
-    const isMistaken = attributesOf(groupRule.value).some((text) => attributes.mistakeIn(text) !== null);
-    try {
-      const isGrouped = groupRule.value !== "" && !isMistaken;
-      this.#lastGroups = isGrouped ? (groupRuns(groupRule.value, allRuns.value, expressionOf, this.columnOf, attributes.nameOf) ?? this.#lastGroups) : null;
-    } catch (caught) {
-      this.#lastGroups = null;
-      error = caught instanceof Error ? caught.message : String(caught);
-    }
-    return { groupOf: this.#lastGroups, error };
+    const found = groupingBy(this.#state, this.#state.groupRule.value, this.#lastGroups);
+    this.#lastGroups = found.groupOf;
+    return found;
   });
 
   /**
@@ -137,7 +128,7 @@ export class Rules {
   });
 
   /** Why the rule for colours is invalid; null if it is valid. */
-  colorError = computed(() => colorError(this.#state.colorRule.value, (text) => this.#mistakeIn(text, true)));
+  colorError = computed(() => colorError(this.#state.colorRule.value, (text) => mistakeIn(this.#state, text, true)));
 
   /** What the user should know of rules that are invalid, and of a wrong average. */
   errors = computed(() => {
@@ -154,14 +145,6 @@ export class Rules {
   constructor(state) {
     this.#state = state;
     effect(() => attributesFor(state).want([state.groupRule.value, state.colorRule.value].flatMap(attributesOf)));
-  }
-
-  /** Why an attribute cannot be used; null if it can. @param {string} text @param {boolean} hasClose  whether to name close ones */
-  #mistakeIn(text, hasClose) {
-    const attributes = attributesFor(this.#state);
-    const close = attributes.unknown.value.get(text);
-    const names = hasClose && close && close.length > 0 ? `; close: ${close.join(", ")}` : "";
-    return attributes.mistakeIn(text) ?? (close ? `no run has ${text}${names}` : null);
   }
 
   /** The values of an attribute by run; null while they are read. @param {string} text */

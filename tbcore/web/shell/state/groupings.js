@@ -1,0 +1,87 @@
+/** Groups of all runs by any rule: by that of the run list, and by those that tabs have. Loaded with the first rule. */
+
+import { computed } from "@preact/signals-core";
+import { expressionOf } from "../../lib/queries/expressions.js";
+import { formatAttribute } from "../../lib/queries/names.js";
+import { attributesFor } from "./attributes.js";
+import { attributesOf, groupRuns } from "./groups.js";
+
+/** @import { ReadonlySignal } from "@preact/signals-core" */
+/** @import { PartsOfRuns } from "../../host.js" */
+/** @import { ServerState } from "./server-state.js" */
+
+/** Number of hyperparameters that are read for suggestions. */
+const MAX_HPARAMS = 50;
+
+/**
+ * The group of each run, also of archived ones; null without a valid rule. And why the rule is invalid. While attributes are read, or
+ * nothing is known of a regular expression, the groups are those of before.
+ * @param {ServerState} state @param {string} rule  "" for none
+ * @param {ReadonlyMap<string, string> | null} before
+ * @param {boolean} [hasClose]  whether to name close attributes
+ * @returns {Pick<PartsOfRuns, "groupOf" | "error">}
+ */
+export function groupingBy(state, rule, before, hasClose = false) {
+  const attributes = attributesFor(state);
+  const error = attributesOf(rule).reduce((/** @type {string | null} */ found, text) => found ?? mistakeIn(state, text, hasClose), null);
+  try {
+    const isGrouped = rule !== "" && attributesOf(rule).every((text) => attributes.mistakeIn(text) === null);
+    const columnOf = (/** @type {string} */ text) => attributes.columnOf(text).value;
+    return { groupOf: isGrouped ? (groupRuns(rule, state.allRuns.value, expressionOf, columnOf, attributes.nameOf) ?? before) : null, error };
+  } catch (caught) {
+    return { groupOf: null, error: caught instanceof Error ? caught.message : String(caught) };
+  }
+}
+
+/** Why an attribute cannot be used; null if it can. @param {ServerState} state @param {string} text @param {boolean} hasClose  whether to name close ones */
+export function mistakeIn(state, text, hasClose) {
+  const attributes = attributesFor(state);
+  const close = attributes.unknown.value.get(text);
+  const names = hasClose && close && close.length > 0 ? `; close: ${close.join(", ")}` : "";
+  return attributes.mistakeIn(text) ?? (close ? `no run has ${text}${names}` : null);
+}
+
+/**
+ * The hyperparameters whose values differ, but are not all different, with their numbers of values;
+ * empty while they are read, which is until the signal is aborted.
+ * @param {ServerState} state @param {AbortSignal} signal
+ * @returns {ReadonlySignal<{ name: string, numValues: number }[]>}
+ */
+export function differingHparams(state, signal) {
+  const attributes = attributesFor(state);
+  attributes.wantNames();
+  let stop = () => {};
+  const names = computed(() => attributes.names.value?.hparams.slice(0, MAX_HPARAMS).map((name) => formatAttribute({ kind: "hparam", name })) ?? []);
+  const end = names.subscribe((texts) => {
+    stop();
+    stop = attributes.want(texts);
+  });
+  signal.addEventListener("abort", () => {
+    end();
+    stop();
+  });
+  return computed(() =>
+    names.value.flatMap((name) => {
+      const numValues = new Set(attributes.columnOf(name).value?.values()).size;
+      return numValues > 1 && numValues < state.allRuns.value.length ? [{ name, numValues }] : [];
+    }),
+  );
+}
+
+/**
+ * What `host.groupsBy` resolves to.
+ * @param {ServerState} state @param {string} rule  "" to know which there may be
+ * @param {AbortSignal} signal  ends the reading of attributes
+ * @returns {ReadonlySignal<PartsOfRuns>}
+ */
+export function groupsBy(state, rule, signal) {
+  const suggested = rule === "" ? differingHparams(state, signal) : null;
+  signal.addEventListener("abort", attributesFor(state).want(attributesOf(rule)));
+  /** @type {PartsOfRuns["groupOf"]} */
+  let before = null;
+  return computed(() => {
+    const found = groupingBy(state, rule, before, true);
+    before = found.groupOf;
+    return { ...found, suggested: suggested?.value.map(({ name }) => `by:${name}`) ?? [] };
+  });
+}
