@@ -141,7 +141,7 @@ class Formats:
     def find(self, root: str, found: Found) -> list[SourceFiles]:
         """The runs in the files that the scan of a root has found, by their start.
 
-        `root` is the path of the root. Adds lines to the problems of the scan.
+        `root` is the path of the root. Adds to the problems and to the twins of the scan.
         """
         listed = sorted(each for each in found.other_files if each[1].is_listed)
         if not listed or not self._formats:
@@ -168,4 +168,6 @@ class Formats:
                 beside = {files.directory, os.path.dirname(files[0].path)}
                 if not format.has_twins or with_events.isdisjoint(beside):
                     shown.append(files)
+                else:
+                    found.twins.append(files[0].path)
         return sorted(shown, key=lambda files: files.run.started or math.inf)

@@ -55,6 +55,8 @@ class Scan:
     """One line of text for each directory or file that could not be examined."""
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
+    twins: list[str] = field(default_factory=list)
+    """See `Found`."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files next to event files whose data tbcore does not show, by kind."""
     side_files: dict[str, dict[str, list[EventFile]]] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class Scan:
         self.missing += found.missing
         self.problems += found.problems
         self.unlisted += found.unlisted
+        self.twins += found.twins
 
 
 def parse_logdir_spec(text: str) -> list[LogdirSpec]:
@@ -206,7 +209,7 @@ class Logdir:
     def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
-        unclaimed: list[tuple[str, str]] = []
+        unclaimed = [("twin", readable(path)) for path in scan.twins]
         runs = {self._run_directories[i][::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             is_claimed = False

@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import NamedTuple
 
+from tbcore.text import one_line, plural
+
 _KINDS = re.compile(
     r"(?P<profile>(?:^|/)plugins/profile/.|\.pt\.trace\.json(?:\.gz)?$)"
     r"|(?P<projector>(?:^|/)projector_config\.pbtxt$)"
@@ -22,6 +24,7 @@ _SHOWN_BY = {
     "debugger": "TensorBoard's Debugger V2",
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
+    "twin": "the event files beside them, which have the same numbers",
 }
 
 
@@ -30,12 +33,16 @@ class OtherFiles(NamedTuple):
 
     kind: str
     """`profile`, `projector` or `debugger`; `gzip` or `unknown` if the name is that of an event
-    file."""
+    file; `twin` for logs of another program that the same training also wrote as event files."""
     num_files: int
     example: str
     """The first of their paths."""
     shown_by: str
     """The tools that show such files, for people."""
+
+    def __str__(self) -> str:
+        found = f"{plural(self.num_files, 'file')} of the kind {self.kind}"
+        return one_line(f"not shown: {found}, for example {self.example}; shown by {self.shown_by}")
 
 
 def kind_of(path: str) -> str | None:
