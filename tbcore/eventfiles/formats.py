@@ -95,6 +95,8 @@ class Format(Protocol):
     has_twins: bool
     """Whether event files in the directory of a file usually have the same numbers. If so, they are
     shown alone."""
+    has_times: bool
+    """Whether its files say when points were logged. If not, pages offer no axis of times."""
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
         """The runs in these files, all that match below one root, each after its path below it,

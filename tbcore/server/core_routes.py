@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,7 +51,8 @@ class CoreRoutes:
         return self._multiplexer.runs()
 
     async def run_details(self, request: Request) -> dict[str, Any]:
-        """Each run's times of the first event, last event and last write, and its nonfinite values.
+        """Each run's times of the first event, last event and last write, its nonfinite values, and
+        the file that another program logged it to.
 
         The data is in columns, since there may be thousands of runs and the page requests it often.
         """
@@ -127,6 +129,11 @@ class CoreRoutes:
             "last_event_times": _rounded([run.last_event_time for run in details]),
             "modified_times": _rounded([run.modified for run in details]),
             "nonfinite": self._nonfinite.summaries(details),
+            "sources": {
+                run.name: {"file": os.path.basename(source.path), "has_times": source.has_times}
+                for run in details
+                if (source := run.source)
+            },
         }
 
 

@@ -61,6 +61,13 @@ class FileRef(NamedTuple):
         return open_event_file(EventFile.unlisted(self.checked_path()))
 
 
+class SourceRef(FileRef):
+    """A file that another program wrote."""
+
+    has_times: bool = True
+    """Whether it says when its points were logged."""
+
+
 class TagInfo(NamedTuple):
     """The kinds and the metadata of a tag of a run."""
 
@@ -159,6 +166,11 @@ class RunView:
     def files(self) -> tuple[FileRef, ...]:
         """The run's files. A reference has the index of its file in this tuple."""
         return ()
+
+    @property
+    def source(self) -> SourceRef | None:
+        """The first file of a run that another program logged; None for one of event files."""
+        return next((file for file in self.files[:1] if isinstance(file, SourceRef)), None)
 
     @property
     def own_metadata(self) -> Mapping[str, bytes]:

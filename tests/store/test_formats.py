@@ -28,6 +28,7 @@ from tbcore.engine import FileReplacedError, Points, RunFacts, SourceRun
 class Lines:
     patterns = ("*.lines",)
     has_twins = True
+    has_times = True
 
     def runs(self, files):
         for name, file in files:
