@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -129,11 +128,7 @@ class CoreRoutes:
             "last_event_times": _rounded([run.last_event_time for run in details]),
             "modified_times": _rounded([run.modified for run in details]),
             "nonfinite": self._nonfinite.summaries(details),
-            "sources": {
-                run.name: {"file": os.path.basename(source.path), "has_times": source.has_times}
-                for run in details
-                if (source := run.source)
-            },
+            "sources": {run.name: run.source.as_json() for run in details if run.source},
         }
 
 

@@ -6,6 +6,7 @@ tag are made on request.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -66,6 +67,9 @@ class SourceRef(FileRef):
 
     has_times: bool = True
     """Whether it says when its points were logged."""
+
+    def as_json(self) -> dict[str, str | bool]:
+        return {"file": os.path.basename(self.path), "has_times": self.has_times}
 
 
 class TagInfo(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from commands import piped
 
 import tbcore
 from tbcore.cli import main
+from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
 from tbcore_testing import read_columns
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -73,3 +76,78 @@ def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:
 
     assert offered("ls", "runs", "--runs", "e") == ["exp", "exp2"]
     assert "metrics/mAP50(B)" in offered("export", "runs", "--tags", "metrics/")
+
+
+@pytest.mark.parametrize(
+    ("formats", "runs", "kinds"),
+    [
+        ("", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("all", ["csv", "csv2", "events", "events/metrics.csv", "state"], []),
+        ("trainer", ["events", "state"], ["log"]),
+        ("csv,trainer", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("none", ["events"], ["log"]),
+    ],
+)
+def test_formats_are_chosen(
+    formats: str, runs: list[str], kinds: list[str], tmp_path: Path
+) -> None:
+    """Logs that are not read are named, and also those that event files beside them hide."""
+    for run, name in {"csv": "version_0", "events": "both", "csv2": "version_2"}.items():
+        shutil.copytree(LIGHTNING / name, tmp_path / run)
+    shutil.copytree(SAMPLES / "hf-trainer", tmp_path / "state")
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats(formats)).scan()
+    assert (sorted(scan.runs), [files.kind for files in scan.other_files]) == (runs, kinds)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("ultralytics", ["runs"]), ("hf-trainer", ["."]), ("other", [])]
+)
+def test_logs_are_found_in_the_working_directory(
+    name: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if name != "other":
+        shutil.copytree(SAMPLES / name, tmp_path / ("runs" if found == ["runs"] else "out"))
+    (tmp_path / "loss.csv").write_text("step,loss\n0,1\n")
+    assert logdirs_here() == found
+
+
+NOT_READ = "1 file of the kind log, for example {}/a/trainer_state.json; shown by tbcore after "
+
+
+def test_a_folder_without_the_package_says_what_reads_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In one line of the server's log, of `ls`, and of `check`; an index says what it lacks."""
+    shutil.copytree(SAMPLES / "hf-trainer" / "checkpoint-20", tmp_path / "a")
+    code = (
+        "import sys, tbcore.extensions as extensions\n"
+        "from tbcore.cli import main\n"
+        "own = extensions.available\n"
+        "extensions.declared = lambda group, declared=extensions.declared, **options: "
+        "[] if group == 'tbcore.formats' else declared(group, **options)\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    line = f"not shown: {NOT_READ.format(tmp_path)}`pip install tbcore-formats`"
+    for words, status in (("ls {}", 1), ("check {}", 0), ("serve {} --reload_interval 0", None)):
+        command = [sys.executable, "-c", code, *words.format(tmp_path).split()]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = []
+            for each in process.stdout:
+                lines.append(each)
+                if status is None and "no event files below" in each:
+                    process.terminate()
+        assert status in (None, process.returncode)
+        assert sum(line in each for each in lines) == 1, lines
+
+
+def test_an_index_says_what_it_lacks(tmp_path: Path) -> None:
+    pytest.importorskip("tbcore_index")
+    done = piped("index", LIGHTNING, "--index", tmp_path / "index")
+    assert done.returncode == 0
+    line = "not indexed, since they are no event files: 2 logs of other programs, for example "
+    assert f"tbcore: {line}{LIGHTNING}/version_0/metrics.csv\n" in done.stderr
+    assert "2 runs written" in done.stderr
