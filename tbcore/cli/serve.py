@@ -328,6 +328,10 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     help="Form of the log lines.  [default: plain]",
 )  # fmt: skip
 @click.option(
+    "--formats", metavar="NAME,...", default="",
+    help="Other programs' logs: none, all, or names.",
+)  # fmt: skip
+@click.option(
     "--notes", type=click.Choice(["off", "read", "write"]), default="write",
     help="What the page may do with notes.  [default: write]",
 )  # fmt: skip

@@ -95,6 +95,8 @@ class Format(Protocol):
     has_twins: bool
     """Whether event files in the directory of a file usually have the same numbers. If so, they are
     shown alone."""
+    has_times: bool
+    """Whether its files say when points were logged. If not, pages offer no axis of times."""
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
         """The runs in these files, all that match below one root, each after its path below it,
@@ -124,12 +126,13 @@ class SourceFiles(list[EventFile]):
 class Formats:
     """The formats for one Logdir."""
 
-    def __init__(self, names: Collection[str] | None = None) -> None:
-        """Formats with these names, or all that are installed. Those that cannot be loaded are
-        reported and left out."""
+    def __init__(self, names: str = "") -> None:
+        """Those with these names, separated by commas; "none"; or those that are installed, with
+        "all" also for logs beside event files with the same numbers. Those that cannot be loaded
+        are reported and left out."""
         self._formats: dict[str, Format] = {}
-        found = available(FORMATS)
-        for name in found if names is None else names:
+        self._names, found = names, available(FORMATS)
+        for name in {"none": [], "": found, "all": found}.get(names, names.split(",")):
             try:
                 self._formats[name] = loaded(FORMATS, name, found=found)()
             except (TbcoreError, TypeError) as error:
@@ -141,7 +144,7 @@ class Formats:
     def find(self, root: str, found: Found) -> list[SourceFiles]:
         """The runs in the files that the scan of a root has found, by their start.
 
-        `root` is the path of the root. Adds lines to the problems of the scan.
+        `root` is the path of the root. Adds to the problems and to the twins of the scan.
         """
         listed = sorted(each for each in found.other_files if each[1].is_listed)
         if not listed or not self._formats:
@@ -168,4 +171,9 @@ class Formats:
                 beside = {files.directory, os.path.dirname(files[0].path)}
                 if not format.has_twins or with_events.isdisjoint(beside):
                     shown.append(files)
+                elif self._names == "all":
+                    name = os.path.join(files.run.name, os.path.basename(files[0].path))
+                    shown.append(SourceFiles(files.run._replace(name=name), format, root))
+                else:
+                    found.twins.append(files[0].path)
         return sorted(shown, key=lambda files: files.run.started or math.inf)

@@ -13,13 +13,14 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from os.path import dirname
 from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
 from tbcore.eventfiles.formats import Formats
-from tbcore.eventfiles.other_files import OtherFiles, kind_of, matches, summed
-from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root, is_event_file
+from tbcore.eventfiles.other_files import OtherFiles, kind_of, last_steps, matches, summed
+from tbcore.eventfiles.storage import EACH_SCAN, MARK, EventFile, Found, Pacing, Root
 from tbcore.text import describe, one_line, readable
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,8 @@ MIN_FILE_BYTES = 1 << 14
 as decoding this many bytes."""
 _USUAL_LOGDIRS = "runs", "lightning_logs", "logs"
 """Log directories of PyTorch, Lightning and others."""
-_MAX_DIRECTORIES_SEARCHED = 1000
+_MAX_DIRECTORIES = 1000
+"""Maximum number of directories that a short search lists."""
 
 
 class LogdirSpec(NamedTuple):
@@ -55,6 +57,8 @@ class Scan:
     """One line of text for each directory or file that could not be examined."""
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
+    twins: list[str] = field(default_factory=list)
+    """See `Found`."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files next to event files whose data tbcore does not show, by kind."""
     side_files: dict[str, dict[str, list[EventFile]]] = field(default_factory=dict)
@@ -68,6 +72,7 @@ class Scan:
         self.missing += found.missing
         self.problems += found.problems
         self.unlisted += found.unlisted
+        self.twins += found.twins
 
 
 def parse_logdir_spec(text: str) -> list[LogdirSpec]:
@@ -121,16 +126,17 @@ def checked_specs(*texts: str, is_spec: bool) -> list[LogdirSpec]:
 
 
 def logdirs_here() -> list[str]:
-    """Those of _USUAL_LOGDIRS in the working directory in which a short search finds event files.
+    """Those of _USUAL_LOGDIRS in the working directory in which a short search finds logs.
 
-    If there are none, `.`, the working directory, if such a search finds event files there.
+    If there are none, `.`, the working directory, if such a search finds logs there.
     """
 
-    def has_event_files(name: str) -> bool:
-        folders = islice(os.walk(name), _MAX_DIRECTORIES_SEARCHED)
-        return any(is_event_file(file) for _, _, files in folders for file in files)
+    is_log = last_steps(Formats().patterns | {f"*{MARK}*"})
 
-    return [*filter(has_event_files, _USUAL_LOGDIRS)] or [*filter(has_event_files, ["."])]
+    def has_logs(name: str) -> bool:
+        return any(is_log(f) for *_, fs in islice(os.walk(name), _MAX_DIRECTORIES) for f in fs)
+
+    return [*filter(has_logs, _USUAL_LOGDIRS)] or [*filter(has_logs, ["."])]
 
 
 def local_directory(specs: Sequence[LogdirSpec]) -> str | None:
@@ -138,11 +144,6 @@ def local_directory(specs: Sequence[LogdirSpec]) -> str | None:
     if len(specs) != 1 or is_uri(specs[0].path):
         return None
     return os.path.abspath(specs[0].path)
-
-
-def scan(specs: Sequence[LogdirSpec]) -> Scan:
-    """Scans directories once; see `Logdir.scan`."""
-    return Logdir(specs).scan()
 
 
 class Logdir:
@@ -206,17 +207,19 @@ class Logdir:
     def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
-        unclaimed: list[tuple[str, str]] = []
+        unclaimed = [("twin", readable(path)) for path in scan.twins]
         runs = {self._run_directories[i][::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
-            is_claimed = False
+            is_claimed, kind = False, kind_of(name)
             for pattern in self._pacing.patterns() if file.is_listed else ():
                 directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
                 run = runs.get((spec_index, directory))
                 if run is not None and matches(name, pattern):
                     scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
                     is_claimed = True
-            if not is_claimed and (kind := kind_of(name)):
+            if kind == "log" and (file.is_listed or (spec_index, dirname(file.path)) in runs):
+                continue  # A format has it, or it probably has the same numbers as event files.
+            if kind and not is_claimed:
                 unclaimed.append((kind, readable(file.path)))
         scan.other_files = summed(unclaimed)
 

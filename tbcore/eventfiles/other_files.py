@@ -8,13 +8,17 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import NamedTuple
 
+from tbcore.extensions import FORMATS, INSTALL
+from tbcore.text import one_line, plural
+
 _KINDS = re.compile(
     r"(?P<profile>(?:^|/)plugins/profile/.|\.pt\.trace\.json(?:\.gz)?$)"
     r"|(?P<projector>(?:^|/)projector_config\.pbtxt$)"
     r"|(?P<debugger>(?:^|/)tfdbg_events\.[^/]*$)"
+    r"|(?P<log>(?:^|/)(?:trainer_state\.json|mlflow\.db|(?:metrics|results)\.csv)$|\.wandb$)"
 )
 """Finds the kind of a file by its path below the log directory: traces of a profiler, the
-configuration of embeddings, and dumps of TensorFlow's debugger."""
+configuration of embeddings, dumps of TensorFlow's debugger, and logs of other programs."""
 
 _SHOWN_BY = {
     "profile": "XProf, and ui.perfetto.dev for traces in JSON",
@@ -22,6 +26,8 @@ _SHOWN_BY = {
     "debugger": "TensorBoard's Debugger V2",
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
+    "log": f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`, in a directory of this machine",
+    "twin": "the event files beside them, which have the same numbers",
 }
 
 
@@ -30,12 +36,17 @@ class OtherFiles(NamedTuple):
 
     kind: str
     """`profile`, `projector` or `debugger`; `gzip` or `unknown` if the name is that of an event
-    file."""
+    file; `log` for logs of other programs that no format reads, and `twin` for those that the same
+    training also wrote as event files."""
     num_files: int
     example: str
     """The first of their paths."""
     shown_by: str
     """The tools that show such files, for people."""
+
+    def __str__(self) -> str:
+        found = f"{plural(self.num_files, 'file')} of the kind {self.kind}"
+        return one_line(f"not shown: {found}, for example {self.example}; shown by {self.shown_by}")
 
 
 def kind_of(path: str) -> str | None:

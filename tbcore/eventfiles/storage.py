@@ -114,6 +114,8 @@ class Found:
     """Files that are not event files: those that match one of the patterns, with their status, and
     those of a known kind, unlisted. Each after its path relative to the root. No step of the path
     from the directory of the pattern to a file with a status is a link."""
+    twins: list[str] = field(default_factory=list)
+    """Paths of logs of other programs that are left out, since event files have their numbers."""
 
     def cannot_list(self, directory: str, reason: str) -> None:
         """Adds a directory that could not be listed."""

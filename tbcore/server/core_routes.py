@@ -50,7 +50,8 @@ class CoreRoutes:
         return self._multiplexer.runs()
 
     async def run_details(self, request: Request) -> dict[str, Any]:
-        """Each run's times of the first event, last event and last write, and its nonfinite values.
+        """Each run's times of the first event, last event and last write, its nonfinite values, and
+        the file that another program logged it to.
 
         The data is in columns, since there may be thousands of runs and the page requests it often.
         """
@@ -127,6 +128,7 @@ class CoreRoutes:
             "last_event_times": _rounded([run.last_event_time for run in details]),
             "modified_times": _rounded([run.modified for run in details]),
             "nonfinite": self._nonfinite.summaries(details),
+            "sources": {run.name: run.source.as_json() for run in details if run.source},
         }
 
 

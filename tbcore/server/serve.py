@@ -89,6 +89,8 @@ class ServeOptions:
     """Seconds without a request for data after which the server ends; None for never."""
     log_format: Literal["plain", "json"] = "plain"
     open_browser: bool = False
+    formats: str = ""
+    """Names of formats of other programs: see `tbcore.eventfiles.formats.Formats`."""
     index: str | None = None
     """The path of an index with runs that were read before."""
 
@@ -151,6 +153,7 @@ def _started_loader(config: Config, options: ServeOptions, board: Board) -> Load
         max_points=options.max_points,
         tuning=config.tuning,
         index=index,
+        formats=options.formats,
     )
     loader.start_helper()
     loader.start(publish_early=False)

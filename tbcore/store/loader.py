@@ -70,6 +70,7 @@ class Loader:
         wake: threading.Event | None = None,
         tuning: Tuning | None = None,
         index: RunIndex | None = None,
+        formats: str = "",
     ) -> None:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
@@ -80,7 +81,7 @@ class Loader:
         `wake` ends a pause early. `tuning` applies to decoding, too. The runs of `index` are shown
         as the index has them. If their files have changed since, only the new data is read.
         Without `specs`, such changes are found only in runs whose data a page has requested in the
-        last minute.
+        last minute. `formats` are the names for `Formats`.
         """
         self._wake = wake or threading.Event()
         # A listing of the only directory delays nothing else.
@@ -92,7 +93,7 @@ class Loader:
             on_listed=on_listed,
             patterns=lambda: board.file_patterns,
         )
-        self._logdir = Logdir(specs, pacing)
+        self._logdir, self._formats = Logdir(specs, pacing), formats
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
         self._pause = self._reload_interval
         """Pause after the last pass, in seconds."""
@@ -143,7 +144,7 @@ class Loader:
         self._publisher.begin_pass()
         try:
             if self._logdir.formats is None:
-                self._logdir.formats = Formats()
+                self._logdir.formats = Formats(self._formats)
             if self._stored is not None:
                 self._show_stored(self._stored)
             scan_at = self._scan_logdir()

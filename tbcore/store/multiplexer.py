@@ -223,6 +223,12 @@ class Multiplexer:
         files = self._state.side_files.get(run, {}).get(pattern, ())
         return [SideFile(file, pattern) for file in files]
 
+    def has_times(self, run: str) -> bool:
+        """Whether the wall times of a run are when its points were logged. If another program
+        logged it without times, they are those of its file. True for an unknown run."""
+        view = self._state.runs.get(run)
+        return not (view and view.source) or view.source.has_times
+
     def metadata(self, run: str, tag: str) -> SummaryMetadata:
         """The first metadata that was written for this tag; an empty message if there is none.
 

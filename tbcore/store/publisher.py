@@ -153,12 +153,14 @@ class Publisher:
         ]
 
     def report_scan(self, scan: Scan) -> None:
-        """Logs the problems of a scan that the previous scan did not have."""
+        """Logs what the previous scan did not have: problems, and kinds of files not shown."""
         known = {*self._scan.missing, *self._scan.problems}
         missing = [path for path in scan.missing if path not in known]
         problems = [line for line in scan.problems if line not in known]
         waiting = [f"log directory does not exist: {path}; waiting for it" for path in missing]
         log_lines(logging.WARNING, [*waiting, *problems])
+        kinds = {files.kind for files in self._scan.other_files}
+        log_lines(logging.INFO, [str(f) for f in scan.other_files if f.kind not in kinds])
         self._scan = scan
 
     def report_index(self, problems: Collection[str]) -> None:

@@ -27,7 +27,7 @@ from tbcore.eventfiles.table import Columns, FileVersion, References, Table, Tab
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.run_reader import RunReader
 from tbcore.store.status import MAX_PROBLEMS
-from tbcore.store.view import FileRef
+from tbcore.store.view import FileRef, SourceRef
 from tbcore.text import describe, one_line
 
 logger = logging.getLogger(__name__)
@@ -68,9 +68,10 @@ class SourceReader(RunReader):
         self._added: Facts | None = None
         """The facts that are in the data."""
         super().__init__(decoder, files, **options)
-        path, mtime_ns = files[0].path, files[0].mtime_ns
-        self.data.first_event_time = files.run.started or mtime_ns / 1e9
-        self.data.add_file(path)
+        file = SourceRef(files[0].path)
+        file.has_times = files.format.has_times
+        self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
+        self.data.add_file(file)
         # Of a file of version 2, only events that say so are restarts: steps may go back.
         self.data.add_item(FileVersion(2.0, 0, np.nan), 0)
 

@@ -14,7 +14,7 @@ from tbcore.errors import NotFoundError
 from tbcore.eventfiles.storage import EventFile
 from tbcore.kinds import Kind
 from tbcore.store.series import Part, UnsampledSeries
-from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema
+from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema, SourceRef
 from tbcore.text import close_matches, quoted
 
 
@@ -54,6 +54,8 @@ class RunDetails(NamedTuple):
     """When the newest event file was written to, as of the last scan of the logdir."""
     nonfinite_tags: tuple[str, ...]
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
+    source: SourceRef | None
+    """See `RunView`."""
 
 
 class TagsByRun(Mapping[str, list[str]]):
@@ -191,6 +193,7 @@ class State:
                     view.last_event_time,
                     modified.get(name, before.modified if before else None),
                     view.nonfinite_tags,
+                    view.source,
                 )
         if not changed and not removed and not has_new_files:
             return replace(self, details=details)

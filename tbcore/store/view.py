@@ -6,6 +6,7 @@ tag are made on request.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -59,6 +60,16 @@ class FileRef(NamedTuple):
     def open(self) -> OpenFile:
         """Opens the file. Raises OSError."""
         return open_event_file(EventFile.unlisted(self.checked_path()))
+
+
+class SourceRef(FileRef):
+    """A file that another program wrote."""
+
+    has_times: bool = True
+    """Whether it says when its points were logged."""
+
+    def as_json(self) -> dict[str, str | bool]:
+        return {"file": os.path.basename(self.path), "has_times": self.has_times}
 
 
 class TagInfo(NamedTuple):
@@ -159,6 +170,11 @@ class RunView:
     def files(self) -> tuple[FileRef, ...]:
         """The run's files. A reference has the index of its file in this tuple."""
         return ()
+
+    @property
+    def source(self) -> SourceRef | None:
+        """The first file of a run that another program logged; None for one of event files."""
+        return next((file for file in self.files[:1] if isinstance(file, SourceRef)), None)
 
     @property
     def own_metadata(self) -> Mapping[str, bytes]:

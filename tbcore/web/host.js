@@ -146,6 +146,7 @@
  * @property {number | null} last  wall time of its last event
  * @property {number | null} modified  when its newest file was last modified
  * @property {Nonfinite | undefined} nonfinite  its tags with NaN or infinite values
+ * @property {{ file: string, has_times: boolean } | undefined} [source]  the file that another program logged it to
  *
  * @typedef {object} Nonfinite
  * @property {number} num_tags  number of tags with NaN or infinite values

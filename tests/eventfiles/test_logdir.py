@@ -14,7 +14,7 @@ import pytest
 from disk import Clock, Disk
 
 import tbcore.eventfiles.local_disk as local_disk
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, parse_logdir_spec
 from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage
 from tbcore.text import one_line, readable
 
@@ -28,14 +28,14 @@ def touch(path: Path, size: int = 0) -> Path:
 
 def scan_all(*specs: Path | tuple[str, Path]) -> Scan:
     """Scans these directories for the first time; a tuple is a name and a directory."""
-    return scan(
+    return Logdir(
         [
             LogdirSpec(spec[0], str(spec[1]))
             if isinstance(spec, tuple)
             else LogdirSpec(None, str(spec))
             for spec in specs
         ]
-    )
+    ).scan()
 
 
 def names(found: Scan, root: Path) -> dict[str, list[str]]:
@@ -478,7 +478,7 @@ def test_a_repeated_scan_has_the_same_result_as_a_first_one(
             disk.listed.clear()
             found = scans.scan()
             num_listed += len(disk.listed)
-            first = scan(specs)
+            first = Logdir(specs).scan()
             num_directories += first.num_directories
             assert list(found.runs.items()) == list(first.runs.items())
             assert found.num_directories == first.num_directories
@@ -504,7 +504,7 @@ def test_an_error_of_one_storage_leaves_the_other_directories(
     touch(tmp_path / "b" / "a.tfevents")
     mount("broken", Broken())
 
-    found = scan([LogdirSpec("a", "broken://a"), LogdirSpec("b", str(tmp_path))])
+    found = Logdir([LogdirSpec("a", "broken://a"), LogdirSpec("b", str(tmp_path))]).scan()
 
     assert list(found.runs) == ["b/b"]
     assert found.problems == ["cannot list broken://a: RuntimeError: a bug"]

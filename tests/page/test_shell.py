@@ -589,7 +589,7 @@ def test_files_of_other_tools_are_named_without_runs_and_beside_them(
     page = profile.open(serve(logdir).url)
     wait_for_text(page, "No event files yet")
     row = page.get_by_role("listitem").filter(has_text="profile").first
-    row.get_by_text("2 files beside event files").wait_for()
+    row.get_by_text("2 files").wait_for()
     row.get_by_text("shown by XProf").wait_for()
     row.get_by_text(str(files / "host.trace.json.gz")).wait_for()
     (logdir / "projector_config.pbtxt").write_bytes(b"x")  # the page shows it without a reload
@@ -602,7 +602,7 @@ def test_files_of_other_tools_are_named_without_runs_and_beside_them(
     dialog.get_by_text("shown by XProf").wait_for()
     dialog.get_by_role("button", name="Plugin timings, errors and options").click()
     unshown = page.get_by_role("region", name="Data that no installed plugin shows")
-    unshown.get_by_text("2 files beside event files").wait_for()
+    unshown.get_by_text("2 files").wait_for()
 
 
 def test_the_page_of_a_missing_logdir_waits_for_it(

@@ -93,6 +93,7 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
     assert details == {
         "runs": ["b", "a"],
         "first_event_times": [5.0, 9.0],
+        "sources": {},
         "nonfinite": {
             "a": {
                 "num_tags": 7,

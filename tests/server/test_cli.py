@@ -400,6 +400,7 @@ VARIABLES = {
     "no_token": ("true", True),
     "read_token": ("def", "def"),
     "notes": ("read", "read"),
+    "formats": ("csv", "csv"),
     "reload_interval": ("0.5", 0.5),
     "samples_per_plugin": ("images=20,a.b=0", {"images": 20, "a.b": 0}),
     "plugin_values": ("a.b.size=5 c.d=e", {"a.b": {"size": "5"}, "c": {"d": "e"}}),
@@ -749,7 +750,7 @@ def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> N
         "--max_points", "--purge_orphaned_data", "--window_title", "--api", "--open", "--dev",
     ):  # fmt: skip
         assert f" {option} " in options
-    assert len(options.splitlines()) < 62
+    assert len(options.splitlines()) < 63
 
     for arguments, same in (
         (["help"], overview),

@@ -28,6 +28,7 @@ from tbcore.engine import FileReplacedError, Points, RunFacts, SourceRun
 class Lines:
     patterns = ("*.lines",)
     has_twins = True
+    has_times = True
 
     def runs(self, files):
         for name, file in files:
@@ -193,12 +194,23 @@ def test_names(lines: Any, logs: Logs) -> None:
     assert [9] not in shown(logs).values()
 
 
-def test_event_files_beside_a_source_are_shown_alone(lines: Any, logs: Logs) -> None:
-    lines("d/x", "a 1 0")
-    assert shown(logs) == {"d/a": [1]}
+def test_event_files_beside_a_source_are_shown_alone(
+    lines: Any, logs: Logs, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log and the status say once that the others are not shown."""
+    caplog.set_level("INFO", "tbcore")
+    path = lines("d/x", "a 1 0")
+    assert (shown(logs), logs.board.status.other_files) == ({"d/a": [1]}, ())
     logs.write("d/1.tfevents", 5)
-    logs.load()
+    for _ in range(2):
+        logs.load()
     assert shown(logs) == {"d": [5]}
+    [twins] = logs.board.status.other_files
+    assert twins[:3] == ("twin", 1, str(path))
+    assert [line for line in caplog.messages if str(path) in line] == [str(twins)]
+    assert str(twins).startswith(
+        f"not shown: 1 file of the kind twin, for example {path}; shown by "
+    )
 
 
 def test_links_to_files_of_a_format_are_not_followed(

@@ -26,7 +26,7 @@ from tables import contents
 
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.store.board import Board
 from tbcore.store.helper_process import (
     HelperError,
@@ -389,7 +389,7 @@ def test_results_keep_no_descriptor_and_each_array_is_freed_by_itself(
     with EventFileWriter(tmp_path / "a.tfevents") as writer:
         for step in range(5_000):
             writer.add_scalar("loss", step, step)
-    runs = list(scan([LogdirSpec(None, str(tmp_path))]).runs.values())
+    runs = list(Logdir([LogdirSpec(None, str(tmp_path))]).scan().runs.values())
     before = descriptors()
     tracemalloc.start()
     kept = []
@@ -422,7 +422,7 @@ def test_the_helper_keeps_nothing_of_what_it_returned(tmp_path: Path, helper: He
     with EventFileWriter(tmp_path / "a.tfevents") as writer:
         for step in range(20_000):
             writer.add_scalar("loss", step, step)
-    found = scan([LogdirSpec(None, str(tmp_path))])
+    found = Logdir([LogdirSpec(None, str(tmp_path))]).scan()
     runs = list(found.runs.values())
 
     def megabytes() -> float:
@@ -440,7 +440,7 @@ def test_the_helper_keeps_nothing_of_what_it_returned(tmp_path: Path, helper: He
 
 def test_closing_ends_the_process_at_once(logs: Logs, helper: Helper) -> None:
     """Batches that it has not read are dropped."""
-    runs = list(scan([LogdirSpec(None, str(logs.path))]).runs.values())
+    runs = list(Logdir([LogdirSpec(None, str(logs.path))]).scan().runs.values())
     for _ in range(3):
         helper.assign(runs)
     helper.close()

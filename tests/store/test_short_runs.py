@@ -14,7 +14,7 @@ from tables import contents
 
 from tbcore.eventfiles import tail
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader
@@ -145,11 +145,11 @@ class Runs:
         self.specs = [LogdirSpec(None, str(logdir))]
         self.small = SmallFileReader(tuning=tuning) if fast else None
         decoder = Decoder(fast=fast, tuning=tuning)
-        found = scan(self.specs).runs
+        found = Logdir(self.specs).scan().runs
         self.by_name = {name: RunReader(decoder, found[name], **options) for name in found}
 
     def read(self) -> Runs:
-        for name, files in scan(self.specs).runs.items():
+        for name, files in Logdir(self.specs).scan().runs.items():
             reader = self.by_name[name]
             reader.update(files)
             while reader.has_work:
@@ -302,7 +302,7 @@ def test_a_view_of_a_short_run_never_changes(tmp_path: Path) -> None:
 
 def readers(logdir: Path, tuning: Tuning | None = None) -> list[RunReader]:
     """Readers of the runs below a directory that have read nothing yet."""
-    decoder, found = Decoder(tuning=tuning), scan([LogdirSpec(None, str(logdir))]).runs
+    decoder, found = Decoder(tuning=tuning), Logdir([LogdirSpec(None, str(logdir))]).scan().runs
     return [RunReader(decoder, files) for files in found.values()]
 
 
@@ -343,7 +343,7 @@ def test_a_file_may_change_after_it_was_preloaded(tmp_path: Path, clock: Clock) 
     """The file is opened again if it was written shortly before it was preloaded."""
     write_runs(tmp_path, plain)
     [reader, *_] = readers(tmp_path)
-    [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
+    [files, *_] = Logdir([LogdirSpec(None, str(tmp_path))]).scan().runs.values()
     clock.rules(tail)
     clock.ahead = 1.0
     preload_small_files(SmallFileReader(), [reader])

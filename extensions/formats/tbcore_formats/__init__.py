@@ -18,6 +18,7 @@ class _Format:
 
     patterns: Sequence[str]
     has_twins = True
+    has_times = True
 
     @cached_property
     def _runs(self) -> Any:
@@ -39,9 +40,11 @@ class Csv(_Format):
         "metrics.csv", "results.csv", "progress.csv", "training.log", "log.csv", "history.csv",
         "*_log.csv",
     )  # fmt: skip
+    has_times = False
 
 
 class Trainer(_Format):
     """The state that the Trainer of Hugging Face saves."""
 
     patterns = ("trainer_state.json",)
+    has_times = False

@@ -18,6 +18,7 @@ from tbcore.engine import Command, OptionError, logdir_specs
 
 if TYPE_CHECKING:
     from tbcore.engine import LogdirSpec
+    from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import Place
 
 
@@ -131,7 +132,7 @@ def index_command(
         while True:
             began = time.monotonic()
             coordinator.update(all_changes=reload_interval == 0)
-            report.end(coordinator.num_written, coordinator.problems, time.monotonic() - began)
+            report.end(coordinator, time.monotonic() - began)
             if time.monotonic() - vacuumed_at > 3600:
                 coordinator.vacuum(keep_days)
                 vacuumed_at = time.monotonic()
@@ -182,12 +183,14 @@ class _Reporter:
             f"{num_bytes / 1e6:,.0f} MB at {rate:,.0f} MB/s"
         )
 
-    def end(self, num_written: int, problems: list[str], seconds: float) -> None:
-        """Prints the result of an update, and its new problems."""
-        for line in dict.fromkeys(problems):
+    def end(self, coordinator: Coordinator, seconds: float) -> None:
+        """Prints the result of an update, and its new problems and notes."""
+        problems, num_written = coordinator.problems, coordinator.num_written
+        lines = [f"warning: {line}" for line in dict.fromkeys(problems)] + coordinator.notes
+        for line in lines:
             if line not in self._known:
-                self._print(f"warning: {line}")
-        self._known = set(problems)
+                self._print(line)
+        self._known = set(lines)
         if num_written:
             self._print(f"{num_written:,} run{'s'[: num_written > 1]} written in {seconds:.1f} s")
         elif self._is_only and not problems:

@@ -89,6 +89,8 @@ class Coordinator:
         occur twice."""
         self.num_written = 0
         """Number of runs that the last update wrote."""
+        self.notes: list[str] = []
+        """One line about the logs of other programs, which are in no index, if there are any."""
 
     def update(self, *, all_changes: bool = True) -> None:
         """Brings the index up to date once.
@@ -138,6 +140,12 @@ class Coordinator:
         scan = self._logdir.scan()  # 1
         self.problems += [f"{path} does not exist" for path in scan.missing]
         self.problems += scan.problems
+        self.notes = [
+            f"not indexed, since they are no event files: {plural(each.num_files, 'log')} of other "
+            f"programs, for example {one_line(each.example)}"
+            for each in scan.other_files
+            if each.kind == "log"
+        ]
         stored = self._reader.runs
         new, changed = [], set()
         for name, files in sorted(scan.runs.items()):

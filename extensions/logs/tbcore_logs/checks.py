@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 from tbcore import Multiplexer
 from tbcore.engine import (
     EventFile,
+    Formats,
     Logdir,
     LogdirSpec,
     Pacing,
     RunView,
+    SourceFiles,
     find_unshown,
     load_plugins,
     one_line,
@@ -59,6 +61,8 @@ class CheckReport(NamedTuple):
     """Files that are not event files, and whose data tbcore does not show; see `Scan`."""
     orphaned: Mapping[str, int] | None = None
     """Maps the runs with orphaned rows to the number of these; None for an index."""
+    not_checked: Sequence[str] = ()
+    """The first file of each run that another program logged, sorted."""
 
     @property
     def num_damaged(self) -> int:
@@ -81,6 +85,7 @@ class CheckReport(NamedTuple):
             "unshown": [kind._asdict() for kind in self.unclaimed],
             "other_files": [files._asdict() for files in self.other_files],
             "orphaned": self.orphaned,
+            "not_checked": self.not_checked,
         }
 
     def lines(self) -> Iterator[str]:
@@ -120,10 +125,12 @@ class CheckReport(NamedTuple):
                 f"{one_line(kind.example_tag)}"
                 + (f"; `pip install {kind.install}`" if kind.install else "")
             )
-        for files in self.other_files:
+        yield from map(str, self.other_files)
+        if self.not_checked:
+            runs = plural(len(self.not_checked), "run")
             yield (
-                f"tbcore does not show {files.kind}: {plural(files.num_files, 'file')}"
-                f" beside event files, for example {one_line(files.example)}; {files.shown_by} can"
+                f"not checked, since they are no event files: {runs} of other programs, "
+                f"for example {one_line(self.not_checked[0])}"
             )
 
 
@@ -132,7 +139,9 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     plugins = load_plugins()
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
     patterns = frozenset(claim.files for claim in claims if claim.files is not None)
-    found = Logdir(specs, Pacing(patterns=lambda: patterns)).scan()
+    found = Logdir(specs, Pacing(patterns=lambda: patterns), Formats()).scan()
+    others = [run for run, files in found.runs.items() if isinstance(files, SourceFiles)]
+    sources = [found.runs.pop(run)[0].path for run in others]
     findings = [
         Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
     ]
@@ -159,6 +168,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         find_unshown(multiplexer, plugins),
         found.other_files,
         orphaned,
+        sorted(sources),
     )
 
 

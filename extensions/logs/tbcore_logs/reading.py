@@ -107,6 +107,10 @@ class _Problems:
     specs: Sequence[LogdirSpec] = ()
     """The directories that notes are about; none for single files, and for an index."""
 
+    not_shown: Sequence[str] = ()
+    """One line about the logs of other programs that no installed package reads, if there are any,
+    as of the last scan."""
+
     needs_notes = False
     """Whether an answer depended on notes, so that what of them could not be read counts."""
 
@@ -238,6 +242,7 @@ class LazyReader(_Problems):
         """Updates the runs to the result of a scan; returns the same as `refresh`."""
         with self._lock:
             known, self._scan = self._scan.problems, scan
+            self.not_shown = [str(each) for each in scan.other_files if each.kind == "log"]
             for line in scan.problems:
                 if line not in known:
                     logger.warning("%s", line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -236,6 +237,13 @@ class Run:
         """`live` if the run was written to in the last five minutes, as of the last scan."""
         view, modified = self._data
         return "live" if is_live(view.last_event_time, modified, time.time()) else "quiet"
+
+    @property
+    def source(self) -> str | None:
+        """The name of the file to which another program logged the run, such as `metrics.csv`;
+        None for a run of event files."""
+        file = self._data.view.source
+        return file and os.path.basename(file.path)
 
     # -- private -------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def test_an_undamaged_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert status == 0
     unshown = report.pop("unshown")
     assert report.pop("other_files") == []
-    assert report.pop("orphaned") == {}
+    assert (report.pop("orphaned"), report.pop("not_checked")) == ({}, [])
     assert report == {"runs": 1, "files": 1, "bytes": size, "damaged": 0, "findings": []}
     assert [kind["kind"] for kind in unshown] in ([], ["scalars"])  # whatever is installed
     assert main(["check", str(tmp_path)]) == 0
@@ -238,10 +238,10 @@ def test_data_that_is_not_in_event_files_is_reported(
     assert main(["check", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "0 runs, 0 files (0 B): no event files"
-    assert lines[2].startswith("tbcore does not show profile: 3 files beside event files, for ")
+    assert lines[2].startswith("not shown: 3 files of the kind profile, for example ")
     assert lines[3] == (
-        f"tbcore does not show projector: 1 file beside event files, for example {example}; "
-        "TensorBoard's Projector can"
+        f"not shown: 1 file of the kind projector, for example {example}; "
+        "shown by TensorBoard's Projector"
     )
     assert len(lines) == 4
 

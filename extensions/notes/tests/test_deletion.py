@@ -566,13 +566,35 @@ def test_what_is_left_out_is_readable_however_much_it_is(logdir: Path) -> None:
 
 
 def test_files_of_other_formats_are_never_named(logdir: Path) -> None:
-    """Whatever they contain, and although their run may be archived."""
+    """Whatever they contain, and although their run is archived: alone, beside event files, in
+    place of the event files that were archived, and hidden by their name."""
     pytest.importorskip("tbcore_formats")
-    for run, text in (("csv", "step,loss\n0,1\n"), ("events", "")):
-        log(logdir, "events") if run == "events" else (logdir / run).mkdir()
-        (logdir / run / "metrics.csv").write_text(text)
-        os.utime(logdir / run / "metrics.csv", (OLD, OLD))
-    archive(logdir, "csv", "events")
-    found, errors = listed(logdir)
-    assert {path.parent.name for path in found} == {"events"}
-    assert "csv: they are not event files" in errors or "csv are left out" in errors
+    state = '{"a": "brain.Event:2", "log_history": [{"step": 1, "loss": 1}]}'
+    files = {
+        "out/trainer_state.json": state,
+        "out/checkpoint-1/trainer_state.json": state,
+        "csv/metrics.csv": "step,brain.Event:2\n0,1\n",
+        "both/metrics.csv": "step,brain.Event:2\n0,1\n",
+        "was/trainer_state.json": state,
+    }
+    events = {run: log(logdir, run) for run in ("both", "was", "linked")}
+
+    def write(*names: str) -> None:
+        for path in map(logdir.joinpath, names):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[str(path.relative_to(logdir))])
+            os.utime(path, (OLD, OLD))
+
+    write(*(name for name in files if not name.startswith("was")))
+    runs = ["out", "csv", "both", "was", "linked"]
+    archive(logdir, *runs)
+    write("was/trainer_state.json")
+    events["was"].unlink()
+    os.replace(logdir / "csv" / "metrics.csv", events["linked"])
+    write("csv/metrics.csv")
+    shown = piped("ls", logdir, "--format=names").stdout.split("\0")[:-1]
+    assert set(shown) == set(runs)
+    found, errors = listed(logdir, "--verbose")
+    assert found == {events["both"]}
+    line = "they are not event files, and may have other runs as well"
+    assert f"all files of 3 runs are left out: csv, out, was: {line}" in errors

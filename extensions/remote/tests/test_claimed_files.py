@@ -64,13 +64,17 @@ def test_no_name_in_a_bucket_leads_out_of_a_run(s3: S3Server, tmp_path: Path) ->
 
 
 def test_a_bucket_without_claims_is_listed_as_before(s3: S3Server, tmp_path: Path) -> None:
-    """Of files that no plugin claims, nothing is kept but the known kinds."""
+    """Of files that no plugin claims, nothing is kept but the known kinds, and those that would be
+    runs of another program in a directory of this machine."""
     s3.put(f"runs/a/{FILE}", events(tmp_path / "e", 0))
     s3.put(f"runs/a/{NAME}", b"trace")
     s3.put("runs/a/model.pt", b"weights")
+    s3.put("runs/b/trainer_state.json", b"{}")
     found = Watched()
     assert found.steps("a") == [0]
-    [files] = found.board.status.other_files
+    log, files = found.board.status.other_files
+    assert log[:3] == ("log", 1, f"{URI}/b/trainer_state.json")
+    assert log.shown_by.endswith("in a directory of this machine")
     assert (files.kind, files.num_files, files.example) == ("profile", 1, f"{URI}/a/{NAME}")
 
 

@@ -25,7 +25,7 @@ from storages import (
 
 import tbcore
 from tbcore.eventfiles.addresses import fetch_ahead
-from tbcore.eventfiles.logdir import LogdirSpec, scan
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.storage import EventFile
 from tbcore_remote import connection
 
@@ -102,7 +102,7 @@ def test_the_rest_of_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Pat
     for number in range(8):
         s3.put(f"runs/r{number}/{FILE}", events(tmp_path / FILE, *range(20 + number)))
     watched = Watched()
-    runs = scan([LogdirSpec(None, URI)]).runs
+    runs = Logdir([LogdirSpec(None, URI)]).scan().runs
     files = [file for each in runs.values() for file in each]
     heads: list[tuple[EventFile, int]] = [(file, 0) for file in files]
     fetch_ahead(heads, 100)

@@ -189,7 +189,10 @@ class Charts:
     ) -> dict[str, Any]:
         axis = request.window.axis
         x = axis._asdict() if isinstance(axis, TagAxis) else axis
-        header = {"tag": request.tag, "x": x, "from": start, "to": stop}
+        header: dict[str, Any] = {"tag": request.tag, "x": x, "from": start, "to": stop}
+        wanted = request.runs if isinstance(request, LinesRequest) else runs
+        if untimed := [run for run in wanted if not self._multiplexer.has_times(run)]:
+            header["untimed"] = untimed
         if is_described(self._multiplexer, request.tag, runs):
             header["described"] = True
         return header
@@ -197,8 +200,11 @@ class Charts:
     def _lines(
         self, tag: str, runs: Iterable[str], axis: Axis | TagAxis
     ) -> Iterable[tuple[str, ScalarSeries, Line]]:
-        """Yields each run that has the tag, with its series and line."""
+        """Yields each run that has the tag, with its series and line. On an axis of times, a run
+        without times has none."""
         for run, series in self._series(tag, runs):
+            if axis in ("relative", "wall") and not self._multiplexer.has_times(run):
+                continue
             if isinstance(axis, TagAxis):
                 other = next((found for _, found in self._series(axis.tag, [run])), None)
                 yield run, series, paired_line(series, other)

@@ -86,7 +86,7 @@ function NoRuns({ state, status }) {
       : html`<${ScanSummary} status=${status} />`}
     ${status.other_files.length > 0 &&
     html`<h2>Found, but not shown here</h2>
-      <p>These files are not event files. tbcore does not read them; other tools show them:</p>
+      <p>These files are not event files:</p>
       <${UnshownList} state=${state} />`}
     <h2>What to do</h2>
     <ul>
@@ -235,7 +235,7 @@ export function UnshownList({ state }) {
         ({ kind, num_files, example, shown_by }) =>
           html`<li>
             <b>${kind}</b>
-            <span>${plural(num_files, "file")} beside event files</span>
+            <span>${plural(num_files, "file")}</span>
             <span class="tb-dim">shown by ${shown_by}</span>
             <span class="tb-name" title=${example}><span class="tb-name-tail">${example}</span></span>
           </li>`,

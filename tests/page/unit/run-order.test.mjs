@@ -40,9 +40,9 @@ test("ages are short", () => {
 });
 
 test("the description of a run has a sentence per line", () => {
-  const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"], first_steps: [1200, null], first_values: ["Infinity", null] } });
+  const run = details({ start: 1, last: 2, source: { file: "metrics.csv", has_times: false } });
   assert.equal(
     describeRun(run, NOW, String),
-    "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nNaN or infinite values in loss from step 1,200, acc and 1 more.",
+    "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nFrom metrics.csv, which has no times of its own.",
   );
 });

@@ -77,7 +77,9 @@ class LogSelection(NamedTuple):
             raise click.ClickException(
                 f"none of {len(logs):,} runs matches{self._meant(logs)}"
                 if len(logs)
-                else f"no event files below {_shown(self.path())!r}"
+                else "; ".join(
+                    [f"no event files below {_shown(self.path())!r}", *logs._reader.not_shown]
+                )
             )
         return logs, names
 

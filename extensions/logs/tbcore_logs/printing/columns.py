@@ -25,10 +25,11 @@ from tbcore_logs.printing.output import PrintedColumn, computed, short, short_co
 SPARKLINE_WIDTH = 12
 RUN_COLUMNS = "state", "run", "step", "last_event", "took"
 """The fields of a run, with which its row begins."""
-_SORT_KEYS = "started", "size", "age"
+_SORT_KEYS = "started", "size", "source", "age"
 """What runs can be sorted by besides; numbers increase with the age."""
-FIELDS = *RUN_COLUMNS, "started", "size", *NOTED
-"""The fields of a run that can be columns. A hyperparameter or a tag goes before a noted one."""
+FIELDS = *RUN_COLUMNS, "started", "size", "source", *NOTED
+"""The fields of a run that can be columns. A hyperparameter or a tag goes before `source` and a
+noted one."""
 
 
 class Column(NamedTuple):
@@ -130,7 +131,7 @@ def columns_of(
     found = []
     for text in dict.fromkeys(texts):
         names = index.hparam_names, index.scalar_tags
-        is_logged = text in NOTED and any(each.candidates(text) for each in names)
+        is_logged = text in (*NOTED, "source") and any(each.candidates(text) for each in names)
         if text not in FIELDS or is_logged:
             found.append(column_of(text, attributes))
         elif text != "run":
@@ -196,7 +197,8 @@ def fields_of(logs: Logs, last_steps: Mapping[str, int | None]) -> Fields:
         started, last = run.started, run.last_event
         took = (last - started).total_seconds() if last and started else None
         age = None if last is None else -last.timestamp()
-        return [started, sizes.get(name), age, run.state, name, last_steps[name], last, took]
+        keys = [started, sizes.get(name), run.source, age]
+        return [*keys, run.state, name, last_steps[name], last, took]
 
     return fields
 

@@ -13,7 +13,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { DASHES, LinesStore, SCALES, axisOf, described, yAxisOf } from "./lines.js";
+import { DASHES, LinesStore, SCALES, axisOf, described, untimed, yAxisOf } from "./lines.js";
 
 /** @typedef {import("./types.js").OwnOptions} OwnOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -90,6 +90,8 @@ function Dashboard({ host, store, tags }) {
   const grouping = host.groups.value;
   const { average = "mean", averageName = average, spread = "deviation" } = grouping ?? {};
   const options = { ...OPTIONS.parse(settings), average, averageName, spread };
+  const isUntimed = runs.length > 0 && runs.every(({ name }) => untimed.value.has(name));
+  if (isUntimed && !axisOf(options.x).xTitle) options.x = "step";
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const pinnedTags = pinsOf(host);
   const cursor = useMemo(makeCursor, []);
@@ -125,7 +127,7 @@ function Dashboard({ host, store, tags }) {
   /** @type {import("./types.js").Tab} */
   const tab = useMemo(
     () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
-    [axisNotes, settings, grouping, runsOf],
+    [axisNotes, settings, grouping, runsOf, isUntimed],
   );
   // Both copies of a pinned card have one zoom, so their sections zoom together.
   const linked = pinnedTags.length > 0 ? groups.filter(({ tags }) => tags.some((tag) => pinnedTags.includes(tag))).map(({ name }) => name) : [];
@@ -154,7 +156,7 @@ function Dashboard({ host, store, tags }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} names=${() => ({ value: tab })} label="Filter tags" />
-      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {OwnOptions["x"]} */ x) => set("x", x)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES.slice(0, isUntimed ? 1 : 3)} value=${options.x} onChange=${(/** @type {OwnOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
         label="Other horizontal axes, x: ${xTitle || "tag …"}"
         text="x: ${xTitle || "tag …"}"

@@ -29,6 +29,8 @@ const MIN_PIXELS = 500;
 
 /** Whether an answer said that tags have display names or descriptions. */
 export const described = signal(false);
+/** Names of runs without times, as far as answers have said. @type {import("@preact/signals-core").Signal<ReadonlySet<string>>} */
+export const untimed = signal(new Set());
 
 /** The rows of all charts of the tab. */
 export class LinesStore {
@@ -229,7 +231,9 @@ function keyOf({ tag, x, scale, from, to }) {
  */
 export async function fetchColumns(host, route, body, signal) {
   const answer = readColumns(await (await post(host, route, body, signal)).arrayBuffer());
-  if (answer.header.described) described.value = true;
+  const { described: is, untimed: names = [] } = answer.header;
+  if (is) described.value = true;
+  if (!names.every((/** @type {string} */ name) => untimed.value.has(name))) untimed.value = new Set([...untimed.value, ...names]);
   return answer;
 }
 

@@ -1,9 +1,8 @@
 /** The mark of runs with NaN or infinite values in the run list. Loaded for the first such run, with its styles. */
 
 import { html } from "htm/preact";
-import { formatValue, plural } from "../../lib/format.js";
+import { formatStep, formatValue, plural } from "../../lib/format.js";
 import { adoptStyles } from "../../lib/ui/lazy.js";
-import { describeNonfinite } from "../state/tree.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { State } from "../state/reader-state.js" */
@@ -25,4 +24,14 @@ export function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
 function nameNonfinite(runs) {
   const values = new Set(runs.flatMap((run) => run?.first_values?.filter(Boolean) ?? []));
   return Array.from(values, (value) => formatValue(Number(value))).sort().join(", ") || "NaN";
+}
+
+/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
+function describeNonfinite({ num_tags, tags, first_steps }) {
+  const numUnnamed = num_tags - tags.length;
+  const named = tags.map((tag, i) => {
+    const step = first_steps[i];
+    return step === null ? tag : `${tag} from step ${formatStep(Number(step))}`;
+  });
+  return `NaN or infinite values in ${named.join(", ")}${numUnnamed > 0 ? ` and ${numUnnamed} more` : ""}.`;
 }

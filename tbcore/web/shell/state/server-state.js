@@ -179,16 +179,17 @@ function syncRunDetails(state) {
   return request;
 
   async function fetchDetails() {
-    /** @type {{ now: number, runs: string[], nonfinite: Record<string, RunDetails["nonfinite"]> } & Record<`${"first_event" | "last_event" | "modified"}_times`, (number | string | null)[]>} */
-    const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(address("data/run_details"));
+    /** @type {{ now: number, runs: string[], nonfinite: Record<string, RunDetails["nonfinite"]>, sources: Record<string, RunDetails["source"]> } & Record<`${"first_event" | "last_event" | "modified"}_times`, (number | string | null)[]>} */
+    const { now, runs, first_event_times, last_event_times, modified_times, nonfinite, sources } = await getJSON(address("data/run_details"));
     clockOffset = now - Date.now() / 1000;
     /** @type {Map<string, RunDetails>} */
     const details = new Map();
+    const ownOf = (/** @type {any} */ of, /** @type {string} */ name) => (Object.hasOwn(of, name) ? of[name] : undefined);
     for (const [i, name] of runs.entries()) {
       // A time is a number, null, or a string such as "NaN".
       const times = [first_event_times[i], last_event_times[i], modified_times[i]];
       const [start, last, modified] = times.map((time) => (typeof time === "number" ? time : null));
-      details.set(name, { start, last, modified, nonfinite: Object.hasOwn(nonfinite, name) ? nonfinite[name] : undefined });
+      details.set(name, { start, last, modified, nonfinite: ownOf(nonfinite, name), source: ownOf(sources, name) });
     }
     batch(() => {
       state.now.value = now;

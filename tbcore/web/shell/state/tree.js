@@ -9,7 +9,7 @@
  *                                                   b/train      a folder with one child has no row
  */
 
-import { commonLengths, formatStep } from "../../lib/format.js";
+import { commonLengths } from "../../lib/format.js";
 
 /** @import { RunDetails } from "../../host.js" */
 
@@ -171,22 +171,12 @@ export function shortAge(seconds) {
 
 /** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */
 export function describeRun(details, now, formatTime) {
-  const { start, last, nonfinite } = details;
+  const { start, last, source } = details;
   const lines = [
     start !== null && `First event ${formatTime(start)}.`,
     last !== null && `Last event ${formatTime(last)}.`,
     `${isLive(details, now) ? "Live: new" : "Not live: no new"} events in the last ${LIVE_SECONDS / 60} minutes.`,
-    nonfinite && describeNonfinite(nonfinite),
+    source && `From ${source.file}${source.has_times ? "" : ", which has no times of its own"}.`,
   ];
   return lines.filter(Boolean).join("\n");
-}
-
-/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
-export function describeNonfinite({ num_tags, tags, first_steps }) {
-  const numUnnamed = num_tags - tags.length;
-  const named = tags.map((tag, i) => {
-    const step = first_steps[i];
-    return step === null ? tag : `${tag} from step ${formatStep(Number(step))}`;
-  });
-  return `NaN or infinite values in ${named.join(", ")}${numUnnamed > 0 ? ` and ${numUnnamed} more` : ""}.`;
 }

@@ -1,0 +1,153 @@
+"""What users see of the logs of other programs: on the page, in the terminal, and in the log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import piped
+
+import tbcore
+from tbcore.cli import main
+from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
+from tbcore_testing import read_columns
+
+SAMPLES = Path(__file__).parent / "samples"
+LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
+
+
+def test_check_names_what_it_does_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs of other programs, and those that are not shown, since event files are beside them."""
+    logs = LIGHTNING
+    assert main(["check", str(logs)]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == [
+        f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
+        "shown by the event files beside them, which have the same numbers",
+        "not checked, since they are no event files: 2 runs of other programs, for example "
+        f"{logs / 'version_0' / 'metrics.csv'}",
+    ]
+
+
+def test_a_run_says_which_file_it_is_from(
+    tbcore_client: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To the page, to `ls`, and to Python; event files have no such line."""
+    sources = tbcore_client(LIGHTNING).get("data/run_details").json()["sources"]
+    csv = {"file": "metrics.csv", "has_times": False}
+    assert sources == {"version_0": csv, "version_2": csv}
+    command = ["ls", str(LIGHTNING), "--columns", "source", "--sort", "source"]
+    assert main([*command, "--json"]) == 0
+    names = ["version_0", "version_2", "both", "version_1"]
+    found = {row["run"]: row["source"] for row in json.loads(capsys.readouterr().out)}
+    assert found == dict(zip(names, ["metrics.csv", "metrics.csv", None, None], strict=True))
+    assert {run.name: run.source for run in tbcore.open(LIGHTNING).values()} == found
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "version_0\tmetrics.csv"
+
+
+def test_runs_without_times_are_on_no_axis_of_times(tbcore_client: Callable[..., Any]) -> None:
+    """Not in lines, nor in averages of groups; the answer names them."""
+    client = tbcore_client(LIGHTNING, plugins=["scalars"])
+    runs = ["version_0", "version_1"]
+    for axis, shown in {"step": runs, "relative": runs[1:], "wall": runs[1:]}.items():
+        asked = {"tag": "train_loss_step", "x": axis, "pixels": 100}
+        answer = client.post("data/plugin/scalars/window", json={**asked, "runs": runs})
+        header, _ = read_columns(answer.content)
+        assert (header["untimed"], [run["run"] for run in header["runs"]]) == (runs[:1], shown)
+        asked["groups"] = {"all": runs}
+        header, _ = read_columns(client.post("data/plugin/scalars/bands", json=asked).content)
+        assert header["groups"][0]["num_runs"] == len(shown)
+
+
+def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "ultralytics", tmp_path / "runs")
+
+    def offered(*words: str) -> list[str]:
+        done = piped("completion", "zsh", "--", *words, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [line.removeprefix("=") for line in done.stdout.splitlines()]
+
+    assert offered("ls", "runs", "--runs", "e") == ["exp", "exp2"]
+    assert "metrics/mAP50(B)" in offered("export", "runs", "--tags", "metrics/")
+
+
+@pytest.mark.parametrize(
+    ("formats", "runs", "kinds"),
+    [
+        ("", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("all", ["csv", "csv2", "events", "events/metrics.csv", "state"], []),
+        ("trainer", ["events", "state"], ["log"]),
+        ("csv,trainer", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("none", ["events"], ["log"]),
+    ],
+)
+def test_formats_are_chosen(
+    formats: str, runs: list[str], kinds: list[str], tmp_path: Path
+) -> None:
+    """Logs that are not read are named, and also those that event files beside them hide."""
+    for run, name in {"csv": "version_0", "events": "both", "csv2": "version_2"}.items():
+        shutil.copytree(LIGHTNING / name, tmp_path / run)
+    shutil.copytree(SAMPLES / "hf-trainer", tmp_path / "state")
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats(formats)).scan()
+    assert (sorted(scan.runs), [files.kind for files in scan.other_files]) == (runs, kinds)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("ultralytics", ["runs"]), ("hf-trainer", ["."]), ("other", [])]
+)
+def test_logs_are_found_in_the_working_directory(
+    name: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if name != "other":
+        shutil.copytree(SAMPLES / name, tmp_path / ("runs" if found == ["runs"] else "out"))
+    (tmp_path / "loss.csv").write_text("step,loss\n0,1\n")
+    assert logdirs_here() == found
+
+
+NOT_READ = "1 file of the kind log, for example {}/a/trainer_state.json; shown by tbcore after "
+
+
+def test_a_folder_without_the_package_says_what_reads_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In one line of the server's log, of `ls`, and of `check`; an index says what it lacks."""
+    shutil.copytree(SAMPLES / "hf-trainer" / "checkpoint-20", tmp_path / "a")
+    code = (
+        "import sys, tbcore.extensions as extensions\n"
+        "from tbcore.cli import main\n"
+        "own = extensions.available\n"
+        "extensions.declared = lambda group, declared=extensions.declared, **options: "
+        "[] if group == 'tbcore.formats' else declared(group, **options)\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    line = f"not shown: {NOT_READ.format(tmp_path)}`pip install tbcore-formats`"
+    for words, status in (("ls {}", 1), ("check {}", 0), ("serve {} --reload_interval 0", None)):
+        command = [sys.executable, "-c", code, *words.format(tmp_path).split()]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = []
+            for each in process.stdout:
+                lines.append(each)
+                if status is None and "no event files below" in each:
+                    process.terminate()
+        assert status in (None, process.returncode)
+        assert sum(line in each for each in lines) == 1, lines
+
+
+def test_an_index_says_what_it_lacks(tmp_path: Path) -> None:
+    pytest.importorskip("tbcore_index")
+    done = piped("index", LIGHTNING, "--index", tmp_path / "index")
+    assert done.returncode == 0
+    line = "not indexed, since they are no event files: 2 logs of other programs, for example "
+    assert f"tbcore: {line}{LIGHTNING}/version_0/metrics.csv\n" in done.stderr
+    assert "2 runs written" in done.stderr
