@@ -45,3 +45,10 @@ class Trainer(_Format):
     """The state that the Trainer of Hugging Face saves."""
 
     patterns = ("trainer_state.json",)
+
+
+class Wandb(_Format):
+    """The log of a run of W&B."""
+
+    patterns = ("*.wandb",)
+    has_twins = False
