@@ -1,4 +1,4 @@
-"""Logs of other programs: trainer_state.json of Hugging Face, and CSV of Lightning and others.
+"""Logs of other programs: CSV of Lightning and others, Hugging Face, W&B, MLflow.
 
 Here are only the names of their files. A reader is imported as soon as there is a file for it.
 """
@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import Any
 
 from tbcore.engine import EventFile, FormatReader, SourceRun
+
+_ENDS = "", "-journal", "-wal"
 
 
 class _Format:
@@ -45,6 +47,13 @@ class Trainer(_Format):
     """The state that the Trainer of Hugging Face saves."""
 
     patterns = ("trainer_state.json",)
+
+
+class Mlflow(_Format):
+    """The databases of MLflow."""
+
+    patterns = tuple(f"*{name}*.db{end}" for name in ("mlflow", "mlruns") for end in _ENDS)
+    has_twins = False
 
 
 class Wandb(_Format):

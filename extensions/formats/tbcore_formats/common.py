@@ -14,6 +14,8 @@ from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
 
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512
+WRITE_SECONDS = 10.0
+"""A file that was written to less than this long ago may be incomplete."""
 MAX_TAGS = 20_000
 """Maximum number of tags of a run. The others are left out, with a line."""
 

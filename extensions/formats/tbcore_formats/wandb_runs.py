@@ -23,7 +23,17 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun, fields, varint
-from tbcore_formats.common import MAX_TAGS, Rows, hparam, is_step, leaves, number, opened, safe_name
+from tbcore_formats.common import (
+    MAX_TAGS,
+    WRITE_SECONDS,
+    Rows,
+    hparam,
+    is_step,
+    leaves,
+    number,
+    opened,
+    safe_name,
+)
 
 _HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 _BLOCK_BYTES = 1 << 15
@@ -33,8 +43,6 @@ _CRC_OF_KIND = [zlib.crc32(bytes([kind])) for kind in range(5)]
 _PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1 << 11
 """Maximum number of chunks in a record, which has at most 64 MiB then."""
-_WRITE_SECONDS = 10.0
-"""In a file that was written to less than this long ago, the last block may be incomplete."""
 _DAMAGED = "records that are damaged, incomplete or too long are left out"
 _NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
 """What is raised for a record that is no such message."""
@@ -129,7 +137,7 @@ class Reader:
                 raise FileReplacedError(file.path)
             for record in self.records(piece, begin, is_last=is_last):
                 self.add(record)
-            is_new = time.time() - file.mtime_ns / 1e9 < _WRITE_SECONDS
+            is_new = time.time() - file.mtime_ns / 1e9 < WRITE_SECONDS
             if self._has_damage and not is_new:
                 self._lines[_DAMAGED] = None
             yield from self._rows.taken()
