@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.eventfiles.tensors import tensor_to_numpy as tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint as encode_varint
     from tbcore.eventfiles.wire import fields as fields
+    from tbcore.eventfiles.wire import varint as varint
     from tbcore.extensions import guarded as guarded
     from tbcore.extensions import loaded as loaded
     from tbcore.http.json import to_json as to_json

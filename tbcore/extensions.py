@@ -64,7 +64,7 @@ INSTALL: Mapping[tuple[str, str], str] = {
     (LAUNCHERS, "tensorboard_magic"): "tbcore-jupyter",
     (NOTES, "notes"): "tbcore-notes",
     (DEV, "dev"): "tbcore-testing",
-    **{(FORMATS, name): "tbcore-formats" for name in ("csv", "trainer")},
+    **{(FORMATS, name): "tbcore-formats" for name in ("csv", "mlflow", "trainer", "wandb")},
     **{
         (STORAGE, scheme): f"tbcore-remote{extra}"
         for extra, schemes in {

@@ -100,7 +100,8 @@ class Format(Protocol):
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
         """The runs in these files, all that match below one root, each after its path below it,
-        sorted. Called in each scan, so it opens a file again only if that has changed.
+        sorted. Called in each scan, so it opens a file again only if that has changed. After the
+        last run, raises BlockingIOError to be called again soon, as files are being written.
 
         A str is a line about a file that should have a run and has none. An exception costs all
         files of the format: their runs stay as they were.
@@ -138,6 +139,8 @@ class Formats:
             except (TbcoreError, TypeError) as error:
                 logger.warning("%s", one_line(str(error)))
         self.patterns = frozenset(p for each in self._formats.values() for p in each.patterns)
+        self.unfinished: set[tuple[str, str]] = set()
+        """The formats and roots to scan again soon, since files are being written."""
         self._known: dict[tuple[str, str], list[SourceFiles]] = {}
         """Maps a format and a root to the runs that the last scan found."""
 
@@ -146,6 +149,7 @@ class Formats:
 
         `root` is the path of the root. Adds to the problems and to the twins of the scan.
         """
+        self.unfinished -= {(name, root) for name in self._formats}
         listed = sorted(each for each in found.other_files if each[1].is_listed)
         if not listed or not self._formats:
             return []
@@ -161,6 +165,8 @@ class Formats:
                         known.append(SourceFiles(run, format, root))
                     else:
                         found.problems.append(one_line(run))
+            except BlockingIOError:
+                self.unfinished.add((name, root))
             except Exception as error:
                 # As in a directory that cannot be listed, what was found before is kept.
                 known = self._known.get((name, root), [])

@@ -258,7 +258,9 @@ class Loader:
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
                 pause = self._next_pause(is_quiet=seen == before) - min_pause
-                if any(run.reader.is_to_read_soon for run in self._runs.values()):
+                formats = self._logdir.formats
+                is_unfinished = formats is not None and formats.unfinished
+                if is_unfinished or any(r.reader.is_to_read_soon for r in self._runs.values()):
                     pause = min(pause, _MAX_WAIT_SECONDS)
                 self._wake.wait(pause)
             # Cleared before the next scan, which may miss a change made during the scan. Such a

@@ -30,19 +30,28 @@ class Lines:
     has_twins = True
     has_times = True
 
+    num_waits = 0
+
     def runs(self, files):
+        is_written = False
         for name, file in files:
             lines = open(file.path).read().splitlines()
+            if "busy" in lines and self.num_waits < 3:
+                is_written = True
+                continue
             if "explode" in lines:
                 raise KeyError("exploded")
             if "nothing" in lines:
                 yield f"{file.path} has nothing"
                 continue
-            for run in dict.fromkeys(line.split()[0] for line in lines):
+            for run in dict.fromkeys(line.split()[0] for line in lines if line != "busy"):
                 own = [line for line in lines if line.split()[0] == run]
                 size = sum(map(len, own))
                 status = file._replace(size=size, mtime_ns=0, ctime_ns=0)
                 yield SourceRun(os.path.join(os.path.dirname(name), run), [status], f"{name}#{run}")
+        if is_written:
+            self.num_waits += 1
+            raise BlockingIOError
 
     def reader(self, run):
         return Reader(run.key.partition("#")[2])
@@ -156,6 +165,18 @@ def test_a_file_that_is_being_written_is_read_soon(lines: Any, logs: Logs) -> No
     logs.loader.start()
     until(lambda: shown(logs) == {"a": [2]})
     logs.loader.stop()
+
+
+def test_a_file_whose_runs_are_being_written_is_scanned_soon(lines: Any, logs: Logs) -> None:
+    """The other runs are found, and nothing is a problem."""
+    lines("x", "a 1 0")
+    (logs.path / "y.lines").write_text("busy\nb 1 0\n")
+    logs.loader = logs.new_loader(reload_interval=600)
+    seen = logs.watch(lambda: (shown(logs), logs.board.status.problems))
+    logs.loader.start()
+    until(lambda: shown(logs) == {"a": [1], "b": [1]})
+    logs.end()
+    assert ({"a": [1]}, ()) in seen
 
 
 def test_a_slow_run_is_read_in_time_slices(lines: Any, logs: Logs) -> None:

@@ -1,4 +1,4 @@
-"""Logs of other programs: trainer_state.json of Hugging Face, and CSV of Lightning and others.
+"""Logs of other programs: CSV of Lightning and others, Hugging Face, W&B, MLflow.
 
 Here are only the names of their files. A reader is imported as soon as there is a file for it.
 """
@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import Any
 
 from tbcore.engine import EventFile, FormatReader, SourceRun
+
+_ENDS = "", "-journal", "-wal"
 
 
 class _Format:
@@ -48,3 +50,17 @@ class Trainer(_Format):
 
     patterns = ("trainer_state.json",)
     has_times = False
+
+
+class Mlflow(_Format):
+    """The databases of MLflow."""
+
+    patterns = tuple(f"*{name}*.db{end}" for name in ("mlflow", "mlruns") for end in _ENDS)
+    has_twins = False
+
+
+class Wandb(_Format):
+    """The log of a run of W&B."""
+
+    patterns = ("*.wandb",)
+    has_twins = False

@@ -6,12 +6,16 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from tbcore.engine import EventFile, Points, Storage, storage_of
+from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
 
+_MAX_LEAVES, _MAX_DEPTH = 10_000, 8
+_MAX_NAME_LENGTH = 512
+WRITE_SECONDS = 10.0
+"""A file that was written to less than this long ago may be incomplete."""
 MAX_TAGS = 20_000
 """Maximum number of tags of a run. The others are left out, with a line."""
 
@@ -43,6 +47,31 @@ def hparam(value: Any) -> float | str | bool:
     return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
 
 
+def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]:
+    """The values in nested dicts by the keys that lead to them, joined by `separator`.
+
+    At most 10,000, and of 8 levels. Without dicts that have a `_type`, which are no plain values.
+    """
+    stack, count = [("", value, 0)], 0
+    while stack:
+        prefix, inner, depth = stack.pop()
+        nested = []
+        for key, each in inner.items():
+            if isinstance(each, dict) and depth < _MAX_DEPTH:
+                if "_type" not in each:
+                    nested.append((f"{prefix}{key}{separator}", each, depth + 1))
+            elif count < _MAX_LEAVES:
+                count += 1
+                yield f"{prefix}{key}", each
+        stack += reversed(nested)
+
+
+def safe_name(name: str, otherwise: str) -> str:
+    """A name that somebody gave, as one step of the name of a run; `otherwise` if it is none."""
+    name = one_line(name.replace("/", "_"))[:_MAX_NAME_LENGTH].strip()
+    return otherwise if name in ("", ".", "..") else name
+
+
 class Rows:
     """Points by tag, collected one by one."""
 
@@ -53,14 +82,16 @@ class Rows:
 
     def add(self, tag: str, step: int, wall_time: float, value: float) -> None:
         """Adds a point. The step must be in the range of int64."""
-        if tag not in self._tags and len(self._tags) >= MAX_TAGS:
-            self._left_out = True
-            return
-        self._tags.add(tag)
-        steps, wall_times, values = self._by_tag.setdefault(tag, ([], [], []))
-        steps.append(step)
-        wall_times.append(wall_time)
-        values.append(value)
+        lists = self._by_tag.get(tag)
+        if lists is None:
+            if tag not in self._tags and len(self._tags) >= MAX_TAGS:
+                self._left_out = True
+                return
+            self._tags.add(tag)
+            lists = self._by_tag[tag] = [], [], []
+        lists[0].append(step)
+        lists[1].append(wall_time)
+        lists[2].append(value)
 
     def taken(self) -> Iterator[Mapping[str, Points] | str]:
         """The points since the last call, and a line if there are too many tags."""
@@ -73,6 +104,6 @@ class Rows:
             yield f"it has more than {MAX_TAGS:,} tags; the others are left out"
 
 
-def is_step(value: Any) -> bool:
+def is_step(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer in the range of int64."""
     return type(value) is int and -(1 << 63) <= value < 1 << 63

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import Rows, hparam, is_step, number, opened
+from tbcore_formats.common import WRITE_SECONDS, Rows, hparam, is_step, number, opened
 
 _MAX_BYTES = 1 << 28
 _CHECKPOINT = re.compile(r"(?:(.*)/)?checkpoint-(\d+)")
 _FACTS = "train_batch_size", "num_train_epochs", "max_steps"
-_WRITE_SECONDS = 10.0
-"""A file that was written to less than this long ago may be incomplete."""
 
 
 class Runs:
@@ -81,7 +79,7 @@ def _states(files: Sequence[EventFile]) -> list[tuple[EventFile, Any]]:
         try:
             state = json.loads(data)
         except ValueError as error:
-            if time.time() - file.mtime_ns / 1e9 < _WRITE_SECONDS:
+            if time.time() - file.mtime_ns / 1e9 < WRITE_SECONDS:
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None

@@ -7,16 +7,16 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from loaded_logs import Logs
+from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
-from tbcore.engine import EventFile, FileReplacedError, Formats, Points, RunFacts, SourceRun
+from tbcore.engine import EventFile, FileReplacedError, Formats, SourceRun
 from tbcore_formats import csv_runs, trainer_runs
 from tbcore_formats.common import number
 from tbcore_formats.csv_runs import Reader, Runs
@@ -26,7 +26,6 @@ from tbcore_testing import EventFileWriter
 SAMPLES = Path(__file__).parent / "samples"
 TRUTH = json.loads((SAMPLES / "truth.json").read_text(encoding="utf-8"))
 CSV_FILES = [name for name in TRUTH if name.endswith((".csv", ".log"))]
-Rows = Mapping[str, list[tuple[int, float]]]
 
 
 def cell(text: str) -> float | None:
@@ -49,36 +48,6 @@ def truth_of(name: str) -> Rows:
             if index != step and (value := cell(text)) is not None:
                 found.setdefault(columns[index], []).append((int(row[step]), value))
     return found
-
-
-def as_bits(rows: Rows) -> dict[str, list[tuple[int, str]]]:
-    return {tag: [(s, np.float64(v).tobytes().hex()) for s, v in p] for tag, p in rows.items()}
-
-
-def points_of(run: tbcore.Run) -> Rows:
-    return {
-        tag: list(zip(run[tag].step.tolist(), run[tag].value.tolist(), strict=True))
-        for tag in run.scalar_tags
-    }
-
-
-def items_of(reader: Any, path: Path) -> Iterator[Any]:
-    return iter(reader.read([EventFile.of(str(path), os.stat(path))]))
-
-
-def rows_of(items: Iterator[Any]) -> tuple[Rows, list[str]]:
-    """The points and the lines of a reader."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    lines = []
-    for item in items:
-        if isinstance(item, str):
-            lines.append(item)
-        elif not isinstance(item, RunFacts):
-            for tag, points in item.items():
-                assert isinstance(points, Points)
-                pairs = zip(points.step.tolist(), points.value.tolist(), strict=True)
-                found.setdefault(tag, []).extend(pairs)
-    return found, lines
 
 
 @pytest.mark.parametrize("name", CSV_FILES)

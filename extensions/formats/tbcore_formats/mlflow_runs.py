@@ -1,0 +1,232 @@
+"""MLflow: a database of SQLite has experiments, runs, their metrics, parameters and tags.
+
+Each scan lists the runs of a database that has changed. Metrics are only ever added, so that each
+reader goes on after the last row that it has read.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore_formats.common import WRITE_SECONDS, Rows, safe_name
+from tbcore_formats.sqlite import Database
+
+_TABLES = {
+    "experiments": "experiment_id name lifecycle_stage",
+    "runs": "run_uuid name status start_time end_time lifecycle_stage experiment_id",
+    "metrics": "key value timestamp run_uuid step is_nan",
+    "params": "key value run_uuid",
+    "tags": "key value run_uuid",
+}
+_RUNS = """select r.run_uuid, r.name, e.name, r.status, r.start_time, r.end_time
+    from runs r join experiments e using (experiment_id)
+    where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active'
+    order by r.start_time, r.rowid"""
+_PARAMS = "select run_uuid, key, value from params order by rowid"
+_TAGS = """select run_uuid, key, value from tags
+    where key not like 'mlflow.%'
+    or key in ('mlflow.runName', 'mlflow.note.content', 'mlflow.parentRunId')
+    order by key"""
+_NEW = """select run_uuid, count(*), max(timestamp), max(rowid)
+    from (select run_uuid, timestamp, rowid from metrics where rowid > ? order by rowid limit ?)
+    group by run_uuid"""
+_ROW = "select rowid, key, step, timestamp, value, is_nan from metrics where rowid = ?"
+_POINTS = """select rowid, key, step, timestamp, value, is_nan from metrics
+    where run_uuid = ? and rowid > ? order by rowid limit ?"""
+_TYPES = str, int, int, float
+"""The types of a key, a step, a time and a value, whose columns may have any."""
+_STATUSES = {"RUNNING": 3, "SCHEDULED": 3, "FINISHED": 1, "FAILED": 2, "KILLED": 2}
+_BATCH = 5_000
+"""Maximum number of rows that are read at once, which takes a few milliseconds."""
+_MAX_TRIES = 5
+_MAX_WAIT_SECONDS = 0.05
+_MAX_LIST_SECONDS = 0.25
+_MAX_HPARAMS = 10_000
+_POINT_BYTES = 100
+
+
+class Runs:
+    """The runs of databases, named by their experiments and their names."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, _Store] = {}
+
+    def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        is_written = False
+        for name, file in files:
+            if name.endswith(("-wal", "-journal")) or not file.size:
+                continue
+            store = self._stores.get(file.path) or _Store(file.path)
+            self._stores[file.path] = store
+            try:
+                store.update(file)
+            except BlockingIOError:
+                is_written = True
+            # MLflow makes its tables one after the other.
+            if store.problem and time.time() - file.mtime_ns / 1e9 > WRITE_SECONDS:
+                yield f"{file.path} cannot be read: {store.problem}"
+            for run in store.runs:
+                yield run._replace(name=posixpath.join(posixpath.dirname(name), run.name))
+        if is_written:
+            raise BlockingIOError
+
+    def reader(self, run: SourceRun) -> Reader:
+        return Reader(self._stores[run.files[0].path], run.key)
+
+
+class _Store:
+    """A database, and what is known about its runs."""
+
+    def __init__(self, path: str) -> None:
+        self.database = Database(path, _TABLES)
+        self.runs: list[SourceRun] = []
+        """Named below the directory of the database."""
+        self.problem = ""
+        """Why they are not those of the database as it is now; empty if they are."""
+        self._stamp: Any = None
+        self._last, self._last_row = 0, list[tuple[Any, ...]]()
+        """The last row of the metrics that was counted."""
+        self._counts: dict[str, tuple[int, int]] = {}
+        """The number of metrics of a run, and the largest of their times."""
+        self._rows: dict[str, tuple[Any, ...]] = {}
+        self._tags: dict[str, dict[str, str]] = {}
+        self._params: dict[str, dict[str, str]] = {}
+        self._params_mark: Any = None
+
+    def update(self, file: EventFile) -> None:
+        """Lists the runs, if the database has changed. Raises BlockingIOError if that must be tried
+        again soon."""
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
+        while (stamp := self.database.stamp()) != self._stamp:
+            self.problem = ""
+            try:
+                self._list(file)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.001)
+                continue
+            except (sqlite3.Error, OSError, ValueError) as error:
+                self.problem = getattr(error, "strerror", None) or str(error)
+            self._stamp = stamp
+            return
+
+    def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a query finds. If it takes long, somebody writes meanwhile."""
+        for _ in range(_MAX_TRIES):
+            with suppress(BlockingIOError), self.database.snapshot() as connection:
+                return connection.execute(text, values).fetchall()
+        raise BlockingIOError
+
+    def _list(self, file: EventFile) -> None:
+        deadline = time.monotonic() + _MAX_LIST_SECONDS
+        if self.query(_ROW, self._last) != self._last_row:
+            self._last, self._counts = 0, {}
+        while new := self.query(_NEW, self._last, _BATCH):
+            for run, count, latest, row in new:
+                before = self._counts.get(run, (0, 0))
+                self._counts[run] = before[0] + count, max(before[1], _milliseconds(latest))
+                self._last = max(self._last, row)
+            if time.monotonic() > deadline:
+                break
+        self._last_row = self.query(_ROW, self._last)
+        mark = self.query("select count(*), max(rowid) from params")
+        if mark != self._params_mark:
+            self._params, self._params_mark = _by_run(self.query(_PARAMS)), mark
+        self._tags = _by_run(self.query(_TAGS))
+        self._rows = {row[0]: row for row in self.query(_RUNS)}
+        self.runs = [self._run(file, row) for row in self._rows.values()]
+        if new:
+            raise BlockingIOError  # There may be more.
+
+    def _run(self, file: EventFile, row: tuple[Any, ...]) -> SourceRun:
+        run, name, experiment, _, start, end = row
+        tags = self._tags.get(run, {})
+        count, latest = self._counts.get(run, (0, 0))
+        written = max(latest, _milliseconds(start), _milliseconds(end)) * 1_000_000
+        # The status of the run itself. A time of the change that says what else has changed.
+        facts = hash((row, tuple(tags.items()), len(self._params.get(run, ())))) & 0xFFFFFFFF
+        own = file._replace(size=count * _POINT_BYTES, mtime_ns=written, ctime_ns=facts)
+        name = str(name or tags.get("mlflow.runName") or "")
+        shown = f"{safe_name(str(experiment), '_')}/{safe_name(name, str(run))}"
+        return SourceRun(shown, [own], str(run), _milliseconds(start) / 1e3 or None)
+
+    def facts(self, run: str) -> RunFacts:
+        """Raises FileNotFoundError if the run has been deleted."""
+        if run not in self._rows:
+            raise FileNotFoundError(run)
+        _, _, _, status, start, end = self._rows[run]
+        tags = self._tags.get(run, {})
+        parent = self._rows.get(tags.get("mlflow.parentRunId", ""))
+        own = "\n\n".join(f"**{k}**: {v}" for k, v in tags.items() if not k.startswith("mlflow."))
+        texts = {"note": tags.get("mlflow.note.content", ""), "tags": own}
+        params = [*self._params.get(run, {}).items()][:_MAX_HPARAMS]
+        return RunFacts(
+            {key: _value(text) for key, text in params},
+            {tag: text for tag, text in texts.items() if text}, str(parent[1]) if parent else "",
+            _milliseconds(start) / 1e3 or None, _milliseconds(end) / 1e3 or None,
+            _STATUSES.get(status, 0),
+        )  # fmt: skip
+
+
+class Reader:
+    """Reads one run of a database."""
+
+    def __init__(self, store: _Store, run: str) -> None:
+        self.offset = 0
+        self._store, self._run = store, run
+        self._last: tuple[Any, ...] = ()
+        """The last row that was read."""
+        self._points = Rows()
+
+    def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
+        query, is_last = self._store.query, False
+        if self._last and query(_ROW, self._last[0]) != [self._last]:
+            raise FileReplacedError(files[0].path)
+        while not is_last:
+            begin = self._last[0] if self._last else -1 << 63
+            rows = query(_POINTS, self._run, begin, _BATCH)
+            self._last = rows[-1] if rows else self._last
+            self.offset += len(rows) * _POINT_BYTES
+            is_last = len(rows) < _BATCH
+            whole = [row for row in rows if tuple(map(type, row[1:5])) == _TYPES]
+            if len(whole) < len(rows):
+                yield "metrics that are no numbers, or have no step, are left out"
+            for _, key, step, at, value, is_nan in whole:
+                if is_nan:
+                    value = math.nan
+                elif abs(value) == sys.float_info.max:
+                    value = math.copysign(math.inf, value)
+                self._points.add(key, step, at / 1e3, value)
+            yield from self._points.taken()
+        yield self._store.facts(self._run)
+
+
+def _by_run(rows: list[tuple[Any, ...]]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for run, key, value in rows:
+        found.setdefault(run, {})[str(key)] = str(value)
+    return found
+
+
+def _milliseconds(value: Any) -> int:
+    """A time in the database, 0 if it is none."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
+
+
+def _value(text: str) -> float | str | bool:
+    """A parameter, which is text in the database."""
+    if text in ("True", "False"):
+        return text == "True"
+    try:
+        return float(text)
+    except ValueError:
+        return text

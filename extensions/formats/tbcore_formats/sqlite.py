@@ -1,0 +1,175 @@
+"""SQLite without locks and traces: nothing is made beside a database, and its writers never wait.
+
+rollback journal   queries are made in the file; they count if that has not changed
+WAL                queries are made in a copy in memory, over which the committed pages of the
+                   -wal are laid; it counts if the -wal was not begun again meanwhile
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from tbcore.engine import EventFile
+from tbcore_formats.common import WRITE_SECONDS, opened
+
+_MAGIC = b"SQLite format 3\0"
+_MAX_COPY_BYTES = 1 << 28
+_MAX_VALUE_BYTES = 1 << 24
+_MAX_SECONDS = 10.0
+_STEPS_PER_CHECK = 100_000
+"""Number of steps of SQLite's machine between two looks at the clock."""
+
+
+class Database:
+    """A database file. Of what it has, only tables with certain columns are used."""
+
+    def __init__(self, path: str, tables: Mapping[str, str]) -> None:
+        """`tables` maps tables to their columns, separated by blanks."""
+        self._path, self._tables = path, tables
+        self._connection: sqlite3.Connection | None = None
+        self._stamp: Any = None
+        """The stamp as the connection was made."""
+        self._is_copy = False
+        self._deadline = 0.0
+
+    def stamp(self) -> Any:
+        """What changes with each transaction: the status and the first bytes of the files, of which
+        some count the transactions."""
+        sizes = {"": 32, "-journal": 8, "-wal": 32}
+        return [_begin(self._path + suffix, size) for suffix, size in sizes.items()]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection for a `with` statement. What is read counts if that ends without an error.
+
+        Raises BlockingIOError if the database is being written to, OSError, sqlite3.Error, and
+        ValueError if it has no such tables.
+        """
+        stamp = self.stamp()
+        self._deadline = time.monotonic() + _MAX_SECONDS
+        try:
+            if self._connection is None or stamp != self._stamp:
+                self.close()
+                self._stamp = stamp
+                self._connection = self._connected()
+                self._check_tables(self._connection)
+            yield self._connection
+        except (sqlite3.Error, ValueError):
+            self._check()
+            self.close()
+            raise
+        self._check()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._stamp, self._is_copy = None, None, False
+
+    __del__ = close
+
+    def _check(self) -> None:
+        """Raises BlockingIOError if what was read may be a mixture of two moments."""
+        if not self._is_copy and self.stamp() != self._stamp:
+            self.close()
+            raise BlockingIOError
+
+    def _connected(self) -> sqlite3.Connection:
+        (own, head), (journal, journal_head), (wal, wal_head) = self._stamp
+        if own is None:
+            raise OSError(head.decode())
+        if journal and any(journal_head):
+            if time.time() - journal.mtime_ns / 1e9 < WRITE_SECONDS:
+                raise BlockingIOError
+            raise OSError(
+                "a program ended within a transaction; the next one that opens it mends it"
+            )
+        if not head.startswith(_MAGIC[: len(head)]):
+            raise ValueError("it is no database of SQLite")
+        self._is_copy = bool(wal) and head[18:19] == b"\2" and len(wal_head) == 32
+        if self._is_copy:
+            data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal"))
+            now = self.stamp()
+            if (now[0][0].version, now[2][1]) != (own.version, wal_head):
+                raise BlockingIOError
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            connection.deserialize(data)
+        else:
+            uri = f"file:{quote(os.fsencode(self._path))}?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.set_progress_handler(self._is_late, _STEPS_PER_CHECK)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+        connection.execute("pragma trusted_schema=off")
+        connection.execute("pragma cell_size_check=on")
+        return connection
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._deadline
+
+    def _check_tables(self, connection: sqlite3.Connection) -> None:
+        """Raises ValueError if a table is not there, is a view, or has computed columns."""
+        query = "select name from sqlite_master where type = 'table' and sql like 'create table%'"
+        found = {name for (name,) in connection.execute(query)}
+        for table, needed in self._tables.items():
+            columns = connection.execute(f"pragma table_xinfo({table})").fetchall()
+            if table not in found or not {*needed.split()} <= {c[1] for c in columns if not c[-1]}:
+                raise ValueError(f"it has no table {table} of MLflow")
+
+
+def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
+    """The status of a file and its first bytes. If it is none, or if a link leads to it, None; then
+    the bytes are the reason."""
+    try:
+        with opened(EventFile.unlisted(path)) as file:
+            return file.opened, file.read(0, size)
+    except OSError as error:
+        return None, str(error.strerror or error).encode()
+
+
+def _whole(path: str) -> bytes:
+    with opened(EventFile.unlisted(path)) as file:
+        found: bytes = file.read(0, _MAX_COPY_BYTES + 1)
+    if len(found) > _MAX_COPY_BYTES:
+        raise ValueError("a database that is being written to has more than 256 MB")
+    return found
+
+
+def _overlaid(database: bytes, wal: bytes) -> bytearray:
+    """The database with all committed pages of the -wal, as one that has none."""
+    found = bytearray(database)
+    magic, _, page, _, *salts, one, two = struct.unpack(">8I", wal[:32])
+    order = ">" if magic & 1 else "<"
+    sums = _sums(wal[:24], (0, 0), order)
+    pages: dict[int, int] = {}
+    if sums == (one, two) and 512 <= page <= 65536:
+        for at in range(32, len(wal) - page - 23, page + 24):
+            number, size, *rest = struct.unpack(">6I", wal[at : at + 24])
+            sums = _sums(wal[at : at + 8], sums, order)
+            sums = _sums(wal[at + 24 : at + 24 + page], sums, order)
+            if rest != [*salts, *sums]:
+                break
+            pages[number] = at + 24
+            if size:  # The number of pages after a commit.
+                found.extend(bytes(max(size * page - len(found), 0)))
+                for each, begin in pages.items():
+                    found[(each - 1) * page : each * page] = wal[begin : begin + page]
+                del found[size * page :]
+                pages = {}
+    found[18:20] = b"\1\1"
+    return found
+
+
+def _sums(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]:
+    """The checksums of the -wal, after some that are known."""
+    one, two = sums
+    words = iter(struct.unpack(f"{order}{len(data) // 4}I", data))
+    for word in words:
+        one = (one + word + two) & 0xFFFFFFFF
+        two = (two + next(words) + one) & 0xFFFFFFFF
+    return one, two
