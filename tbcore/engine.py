@@ -103,6 +103,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.server.listen import Listening as Listening
     from tbcore.server.listen import listen as listen
     from tbcore.server.listen import loopback as loopback
+    from tbcore.server.login import private_folders as private_folders
     from tbcore.server.routing import Row as Row
     from tbcore.server.unclaimed import find_unshown as find_unshown
     from tbcore.store.board import Board as Board

@@ -31,14 +31,15 @@ _OPEN_SECONDS = 10
 
 
 def write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
-    """Writes the address with the token to a file, if others may be able to read what is printed.
+    """Writes the address with the token to a file that only this user can read; returns the path.
 
-    The output may be a log in a shared directory if it is not a terminal. Returns the path; None if
-    no file is needed: there is no token, or the user gave it. Only this user can read the file; see
-    `private_file`, whose error is only logged if the token is for notes alone.
+    That with the token for notes is always in one, where `tbcore notes address` finds it; another
+    one if others may be able to read what is printed: the output may be a log in a shared directory
+    if it is not a terminal. None if no file is needed. The error of `private_file` is only logged
+    if the token is for notes alone.
     """
-    has_new_token = config.token is not None and not options.token
-    if not (has_new_token or config.write_token) or is_on_terminal(config):
+    has_new_token = config.token is not None and not options.token and not is_on_terminal(config)
+    if not (has_new_token or config.write_token):
         return None
     try:
         return private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
@@ -84,6 +85,8 @@ def print_banner(
     Returns the address that this user's browser opens, with all secrets.
     """
     prefix = config.path_prefix
+    if is_on_terminal(config):
+        token_file = None  # The address is printed.
     token = None if options.token or token_file is not None else config.token
     if config.token and options.token:
         reporter.print_line("requests need the given token")

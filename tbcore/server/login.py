@@ -73,9 +73,7 @@ def private_file(text: str, middle: str, suffix: str = "") -> str:
     """
     import tempfile
 
-    folders = [os.path.join(user_directory("XDG_STATE_HOME", "~/.local/state"), "tbcore")]
-    with contextlib.suppress(OSError):  # There is none in a container whose root is read-only.
-        folders.append(tempfile.gettempdir())
+    folders = private_folders()
     for folder in folders:
         with contextlib.suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -91,6 +89,19 @@ def private_file(text: str, middle: str, suffix: str = "") -> str:
         f"cannot write the token to a file in {' or '.join(folders)}; "
         f"set TBCORE_TOKEN to a token of your own, or XDG_STATE_HOME to a directory"
     )
+
+
+def private_folders() -> list[str]:
+    """Where files of `private_file` are: names begin with that of the machine and `-PORT-`.
+
+    Other users may have files in the last one, so what is there may not be one of them.
+    """
+    import tempfile
+
+    folders = [os.path.join(user_directory("XDG_STATE_HOME", "~/.local/state"), "tbcore")]
+    with contextlib.suppress(OSError):  # There is none in a container whose root is read-only.
+        folders.append(tempfile.gettempdir())
+    return folders
 
 
 class Login:

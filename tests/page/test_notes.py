@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import until
@@ -804,15 +805,20 @@ def test_a_page_without_the_token_reads_and_says_how_to_write(
     starred.wait_for()
     assert starred.is_disabled()
     page.locator('[role="row"][title="other"]').click(button="right")
-    page.get_by_text("open the address that tbcore printed at its start").wait_for()
+    command = f"tbcore notes address --port {urlsplit(server.url).port}"
+    page.get_by_text(f"open the address that {command} prints").wait_for()
     assert not page.get_by_role("menuitem", name="Rename…").is_visible()
     page.get_by_role("menuitem", name="Show the note…").click()
     page.get_by_text("why", exact=True).wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("e")
-    page.get_by_role("alert").get_by_text("open the address that tbcore printed").wait_for()
+    alert = page.get_by_role("alert")
+    alert.get_by_text(f"open the address that {command} prints").wait_for()
     assert values(logdir, "other").get("archived") is None
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
+    alert.get_by_role("button", name="Copy the command").click()
+    until(lambda: page.evaluate("() => navigator.clipboard.readText()") == command)
     open_writing(profile, server)
     until(starred.is_enabled)
 
@@ -902,7 +908,7 @@ def test_the_first_token_of_a_browser_is_tried(server: Any, profile: Any, logdir
     assert page.evaluate(TOKENS) == [None, None]
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("s")
-    page.get_by_role("alert").get_by_text("open the address that tbcore printed").wait_for()
+    page.get_by_role("alert").get_by_text("open the address that tbcore notes").wait_for()
     page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
     for each in (page, other):
         each.locator(".tb-notes-star").first.wait_for(state="attached")

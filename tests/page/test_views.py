@@ -172,7 +172,8 @@ def test_a_view_is_opened_replaced_and_taken_away_by_keyboard(
     reader = new_profile()
     other = reader.open(server.url)
     box = open_menu(other)
-    box.get_by_text("To save views, open the address that tbcore printed at its start.").wait_for()
+    box.get_by_text("To save views, open the address that tbcore notes address --port").wait_for()
+    box.get_by_role("button", name="Copy the command").wait_for()
     assert other.get_by_label("Name of a new view").count() == 0
     assert box.get_by_role("button", name="Take away").count() == 0
     page.keyboard.press("Escape")

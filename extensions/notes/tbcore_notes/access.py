@@ -63,8 +63,8 @@ def access(config: Config, request: Request, fault: str | None) -> Access:
     if refusal is None and request.method == "POST" and not _is_of_this_server(config, request):
         refusal = "only pages of this server itself may change notes"
     elif needs_token and not _has_write_token(config, request):
-        refusal = "to change notes, open the address that tbcore printed at its start, or use "
-        refusal += "`tbcore notes`"
+        command = f"tbcore notes address --port {config.port}"
+        refusal = f"to change notes, open the address that `{command}` prints"
     is_own = needs_token and refusal is None and not config.allowed_hosts
     return Access(read_only, needs_token, refusal, is_own and not _is_from_elsewhere(request))
 

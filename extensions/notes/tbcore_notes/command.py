@@ -93,6 +93,20 @@ def files(*, selection: LogSelection, **options: Any) -> int:
     return list_files(selection, **options)
 
 
+@notes.command(cls=Command, short_help="Print the address of the page that may change notes.")
+@click.option("--port", type=int, help="The server's port; without it, all of your servers.")
+def address(*, port: int | None) -> int:
+    """Print the addresses of your running servers on this machine whose pages may change notes.
+
+    An address has the token of its server's start: open it in your browser, and give it to nobody.
+    The exit status is 1 if no such server runs. Servers with a token, a secret path or a socket of
+    their own have no other address.
+    """
+    from tbcore_notes.addresses import print_addresses
+
+    return print_addresses(port)
+
+
 @notes.command(cls=Command, short_help="Copy your notes to LOGDIR, for others.")
 @click.argument("logdir", required=False, type=click.Path())
 def share(*, logdir: str | None) -> int:

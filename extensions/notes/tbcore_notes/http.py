@@ -76,6 +76,7 @@ def respond_views(notes: RunNotes, config: Config, request: Request) -> Response
             return json_response({
                 "read_only": allowed.read_only,
                 "needs_token": allowed.needs_token,
+                "refusal": allowed.refusal,
                 "has_defaults": bool(notes.defaults),
                 "problems": [*notes.mistakes, *notes.left_out, *notes.problems],
                 "views": [_view(view) for view in views.values()],

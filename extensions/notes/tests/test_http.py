@@ -338,7 +338,9 @@ def test_another_user_of_the_machine_needs_the_write_token(
     response = change(client, SAME | headers)
     assert response.status_code == status
     if status == 403:
-        assert response.text.startswith("to change notes, open the address that tbcore printed")
+        assert response.text.startswith(
+            "to change notes, open the address that `tbcore notes address"
+        )
     answer = client.get("data/notes", headers=headers).json()
     assert (answer["read_only"], answer["needs_token"]) == (None, True)
     assert answer["refusal"] == (None if status == 200 else response.text.rstrip("\n"))

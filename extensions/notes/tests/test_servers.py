@@ -139,10 +139,40 @@ def test_on_loopback_the_write_token_is_in_a_private_file(
     assert list((tmp_path / "state" / "tbcore").iterdir()) == []
 
 
+def printed_addresses(environment: dict[str, str], *options: str) -> list[str]:
+    """What `tbcore notes address` prints."""
+    line = [sys.executable, "-m", "tbcore", "notes", "address", *options]
+    found = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode == (0 if found.stdout else 1), found.stderr
+    assert bool(found.stdout) != ("no server of yours" in found.stderr)
+    return found.stdout.splitlines()
+
+
+def test_a_command_prints_the_address_of_servers_that_run(
+    start: Callable[..., Served], environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Never one of a server that is gone, or of another one that has its port now."""
+    assert printed_addresses(environment) == []
+    servers = [start("--port", "0"), start("--port", "0"), start("--port", "0", "--notes", "read")]
+    addresses = [f"{server.url}/#write={server.token}" for server in servers[:2]]
+    assert printed_addresses(environment) == sorted(addresses)
+    port = servers[0].url.rpartition(":")[2]
+    assert f"--port {port}`" in servers[0].answer()["refusal"]
+    assert printed_addresses(environment, "--port", port) == addresses[:1]
+    servers[0].process.kill()
+    servers[0].process.wait(WAIT_SECONDS)
+    assert printed_addresses(environment) == addresses[1:]
+    again = start("--port", port)
+    assert len(list((tmp_path / "state" / "tbcore").iterdir())) == 3
+    token = again.output.rpartition("notes is in ")[2].splitlines()[0]
+    assert printed_addresses(environment, "--port", port) == [Path(token).read_text().strip()]
+    assert printed_addresses(environment, "--port", port) != addresses[:1]
+
+
 def test_a_terminal_gets_the_write_token(
     logdir: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """In the fragment of the address, which browsers do not send; no file is written."""
+    """In the fragment of the address, which browsers do not send, and from the command."""
     terminal, end = os.openpty()
     server = subprocess.Popen(
         [sys.executable, "-m", "tbcore", str(logdir), "--port", "0"],
@@ -154,7 +184,9 @@ def test_a_terminal_gets_the_write_token(
         while b"quit)\r\n" not in text:
             text += os.read(terminal, 1 << 16)
         assert re.search(rb" at http://localhost:\d+/#write=[\w-]{32,} \(Press CTRL", text)
-        assert not (tmp_path / "state").exists()
+        address = re.search(rb"http://\S+", text)
+        assert address
+        assert printed_addresses(environment) == [address[0].decode()]
     finally:
         server.kill()
         server.wait()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from commands import on_terminal
@@ -210,6 +211,7 @@ def test_properties_of_strangers_files(
 def test_a_saved_view_is_in_the_list_and_found_by_its_name(logdir: Path) -> None:
     client = served(logdir)
     empty = {"read_only": None, "needs_token": True, "has_defaults": False, "problems": []}
+    empty |= {"refusal": ANY}
     assert client.get("data/views").json() == {**empty, "views": []}
     before = client.get("data/status").json()["notes_generation"]
     [view] = save(client).json()["views"]

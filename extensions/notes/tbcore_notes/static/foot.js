@@ -2,11 +2,11 @@
 
 import { html } from "htm/preact";
 import { formatName, plural } from "tbcore/format.js";
-import { IconButton } from "tbcore/ui.js";
+import { IconButton, copy } from "tbcore/ui.js";
 import { returnFocus } from "./actions.js";
 import { withArchived } from "./archived-query.js";
 import { filesText } from "./records.js";
-import { Code } from "./texts.js";
+import { Code, commandIn } from "./texts.js";
 
 /** @import { Store } from "./store.js" */
 
@@ -20,6 +20,7 @@ function NoticeLine({ store }) {
   const notice = store.notice.value;
   if (!notice) return null;
   const close = () => (store.notice.value = null);
+  const command = notice.isError && commandIn(notice.text);
   return html`<div class="tb-legend tb-notes-notice ${notice.isError ? "tb-notes-error" : ""}" role=${notice.isError ? "alert" : "status"}>
     <span class="tb-notes-words"><${Code} text=${notice.text} /></span>
     ${notice.actions?.map(
@@ -29,6 +30,7 @@ function NoticeLine({ store }) {
         returnFocus(store);
       }}>${label}</button>`,
     )}
+    ${command && html`<button type="button" class="tb-button" onClick=${() => copy(command)}>Copy the command</button>`}
     <${IconButton} icon="close" label="Dismiss" onClick=${() => {
       close();
       returnFocus(store);

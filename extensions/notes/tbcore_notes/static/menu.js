@@ -2,8 +2,9 @@
 
 import { html } from "htm/preact";
 import { plural } from "tbcore/format.js";
+import { copy } from "tbcore/ui.js";
 import { archive, areArchived, areStarred, open, star } from "./actions.js";
-import { Code } from "./texts.js";
+import { Code, commandIn } from "./texts.js";
 
 /** @import { MenuItem } from "tbcore/host.js" */
 /** @import { Store } from "./store.js" */
@@ -16,9 +17,11 @@ export function MenuItems({ store, runs, item }) {
   const isArchived = areArchived(store, runs);
   const hasNote = runs.some((run) => store.records.value.get(run)?.note?.value);
   if (refusal !== null) {
+    const command = commandIn(refusal);
     return html`<hr />
       ${hasNote && isOne && item("Show the note…", () => open(store, runs, "note"))}
-      <p class="tb-notes-refusal"><${Code} text=${refusal || "The notes are not loaded yet."} /></p>`;
+      <p class="tb-notes-refusal"><${Code} text=${refusal || "The notes are not loaded yet."} /></p>
+      ${command && item("Copy the command", () => copy(command))}`;
   }
   const starText = areStarred(store, runs) ? (isOne ? "Remove the star" : `Remove the stars of${these}`) : `Star${these}`;
   return html`<hr />

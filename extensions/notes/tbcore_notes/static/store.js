@@ -11,7 +11,8 @@ import { archivedBy, asksForArchived, changed, labelsOf, merged } from "./record
 const TOKEN_KEY = "tbcore.write";
 /** Where the page keeps a token of its address, until it is known whether it works: any page can open this one with any token. */
 const NEW_TOKEN_KEY = "tbcore.write.new";
-const RESTARTED = "The server was started again since this page got its address. Open the address that it has printed now, or use `tbcore notes`.";
+/** Before what the server says about a token that does not work. */
+const RESTARTED = "The server was started again since this page got its address: ";
 
 /** A line below the run list. @typedef {{ text: string, isError?: boolean, actions?: readonly (readonly [label: string, act: () => unknown])[] }} Notice */
 
@@ -134,7 +135,7 @@ export class Store {
   async #use(response) {
     if (!response.ok) {
       const text = (await response.text()).trim();
-      if (response.status === 403) this.refusal.value = this.#sent && text.startsWith("to change notes") ? RESTARTED : text;
+      if (response.status === 403) this.refusal.value = this.#sent && text.startsWith("to change notes") ? RESTARTED + text : text;
       return response.status === 403 ? this.refusal.value : text;
     }
     const answer = await response.json();
@@ -142,7 +143,7 @@ export class Store {
     this.numProblems.value = answer.problems.length;
     this.owns = answer.owns;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
-    this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED : answer.refusal;
+    this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED + answer.refusal : answer.refusal;
     this.#draw();
     return null;
   }

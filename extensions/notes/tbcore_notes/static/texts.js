@@ -18,6 +18,11 @@ export function namesOfRuns(runs, max = 5) {
   return num < runs.length ? `${names} and ${(runs.length - num).toLocaleString("en")} more` : names;
 }
 
+/** The command that a sentence names, between backticks, for an address that may change notes; undefined if it names none. @param {string | null | undefined} text */
+export function commandIn(text) {
+  return text?.match(/`(tbcore notes address[^`]*)`/)?.[1];
+}
+
 /** A sentence with code between backticks. @param {{ text: string }} props */
 export function Code({ text }) {
   return text.split("`").map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));

@@ -6,13 +6,14 @@ import { formatDuration, formatName, formatTime } from "tbcore/format.js";
 import { Icon, IconButton, copy } from "tbcore/ui.js";
 import { wantDefaults } from "./defaults.js";
 import { storedToken } from "./store.js";
+import { Code, commandIn } from "./texts.js";
 import { viewOf } from "./views.js";
 
 /** @import { NotesPage } from "tbcore/host.js" */
 
 /**
  * @typedef {{ name: string, time: number, by: string, is_own: boolean }} View
- * @typedef {{ views: View[], read_only: string | null, needs_token: boolean, has_defaults: boolean, problems: string[] }} Views  the response of data/views
+ * @typedef {{ views: View[], refusal: string | null, has_defaults: boolean, problems: string[] }} Views  the response of data/views
  * @typedef {{ text: string, action?: string, act?: () => unknown }} Message  a line with at most one button
  */
 
@@ -35,8 +36,11 @@ export function ViewsMenu({ page }) {
       return false;
     }
   };
-  useEffect(() => void update(fetch(page.url("data/views"))), [generation]);
-  const canWrite = known !== null && known.read_only === null && (!known.needs_token || storedToken() !== "");
+  const token = storedToken();
+  const headers = { ...(token && { "X-Tbcore-Write-Token": token }) };
+  useEffect(() => void update(fetch(page.url("data/views"), { headers })), [generation]);
+  const canWrite = known !== null && known.refusal === null;
+  const command = commandIn(known?.refusal);
   useEffect(() => {
     const first = form.current?.querySelector(canWrite ? "input" : ".tb-view");
     if (first instanceof HTMLElement) first.focus();
@@ -47,7 +51,7 @@ export function ViewsMenu({ page }) {
     update(
       fetch(page.url("data/views"), {
         method: "POST",
-        headers: { "Content-Type": "application/json", ...(storedToken() && { "X-Tbcore-Write-Token": storedToken() }) },
+        headers: { "Content-Type": "application/json", ...headers },
         body: JSON.stringify({ name: view, address }),
       }),
     );
@@ -129,7 +133,9 @@ export function ViewsMenu({ page }) {
             </li>`,
           )}
         </ul>`}
-    ${!canWrite && html`<p class="tb-views-note">${known.read_only ?? "To save views, open the address that tbcore printed at its start."}</p>`}
+    ${!canWrite && html`<p class="tb-views-note">
+      <${Code} text=${known.refusal?.replace("to change notes", "To save views")} /> ${command && html`<button type="button" class="tb-button" onClick=${() => copy(command)}>Copy the command</button>`}
+    </p>`}
   </form>`;
 }
 
