@@ -120,7 +120,7 @@ class _Store:
             return
 
     def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that a query finds. If it takes long, somebody writes meanwhile."""
+        """The rows that a query finds. If it takes long, somebody writes before it ends."""
         for _ in range(_MAX_TRIES):
             with suppress(BlockingIOError), self.database.snapshot() as connection:
                 return connection.execute(text, values).fetchall()
