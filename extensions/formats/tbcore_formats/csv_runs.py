@@ -24,7 +24,7 @@ _STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "upda
 """Names of columns with steps, the best ones first."""
 _PIECE_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 13
-_MAX_SMALL_BYTES = 1 << 24
+_MAX_SMALL_BYTES = 1 << 25
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_COLUMNS = 10_000
 _ROWS_TO_DECIDE = 100

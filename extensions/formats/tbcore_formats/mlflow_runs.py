@@ -41,7 +41,7 @@ _NEW = """select run_uuid, count(*), max(timestamp), max(rowid)
 _ROW = "select rowid, key, step, timestamp, value, is_nan from metrics where rowid = ?"
 _POINTS = """select rowid, key, step, timestamp, value, is_nan from metrics
     where run_uuid = ? and rowid > ? order by rowid limit ?"""
-_TYPES = str, int, int, float
+_TYPES = [{str}, {int}, {int}, {float}]
 """The types of a key, a step, a time and a value, whose columns may have any."""
 _STATUSES = {"RUNNING": 3, "SCHEDULED": 3, "FINISHED": 1, "FAILED": 2, "KILLED": 2}
 _BATCH = 5_000
@@ -197,10 +197,10 @@ class Reader:
             self._last = rows[-1] if rows else self._last
             self.offset += len(rows) * _POINT_BYTES
             is_last = len(rows) < _BATCH
-            whole = [row for row in rows if tuple(map(type, row[1:5])) == _TYPES]
-            if len(whole) < len(rows):
+            if rows and [{*map(type, column)} for column in zip(*rows, strict=True)][1:5] != _TYPES:
                 yield "metrics that are no numbers, or have no step, are left out"
-            for _, key, step, at, value, is_nan in whole:
+                rows = [row for row in rows if [{type(cell)} for cell in row[1:5]] == _TYPES]
+            for _, key, step, at, value, is_nan in rows:
                 if is_nan:
                     value = math.nan
                 elif abs(value) == sys.float_info.max:

@@ -1,8 +1,8 @@
 """SQLite without locks and traces: nothing is made beside a database, and its writers never wait.
 
-    rollback journal   queries are made in the file; they count if that has not changed
-    WAL                queries are made in a copy in memory, with the committed pages of the -wal;
-                       it counts if the -wal was not begun again before it was made
+rollback journal   queries are made in the file; they count if that has not changed
+WAL                queries are made in a copy in memory, with the committed pages of the -wal;
+                   it counts if the -wal was not begun again before it was made
 """
 
 from __future__ import annotations
