@@ -49,8 +49,8 @@ _BATCH = 5_000
 _MAX_TRIES = 5
 _MAX_WAIT_SECONDS = 0.05
 _MAX_LIST_SECONDS = 0.25
-_MAX_HPARAMS = 10_000
-_POINT_BYTES = 100
+_MAX_HPARAMS, _POINT_BYTES = 10_000, 100
+_INFINITY = sys.float_info.max
 
 
 class Runs:
@@ -188,7 +188,7 @@ class Reader:
         self._points = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        query, is_last = self._store.query, False
+        query, add, is_last = self._store.query, self._points.add, False
         if self._last and query(_ROW, self._last[0]) != [self._last]:
             raise FileReplacedError(files[0].path)
         while not is_last:
@@ -203,9 +203,9 @@ class Reader:
             for _, key, step, at, value, is_nan in rows:
                 if is_nan:
                     value = math.nan
-                elif abs(value) == sys.float_info.max:
+                elif abs(value) == _INFINITY:
                     value = math.copysign(math.inf, value)
-                self._points.add(key, step, at / 1e3, value)
+                add(key, step, at / 1e3, value)
             yield from self._points.taken()
         yield self._store.facts(self._run)
 
