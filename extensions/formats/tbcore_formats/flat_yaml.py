@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from tbcore.engine import EventFile, RunFacts
+from tbcore_formats.common import hparam, opened
+
 _MAX_VALUES = 10_000
+_MAX_BYTES = 1 << 20
 _QUOTED = r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\''
 _PAIR = re.compile(rf"({_QUOTED}|[^\s\"'#\[{{&*!|>%@`-][^#]*?|-[^\s:][^#:]*):(?:\s+(.*))?")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
@@ -28,6 +34,24 @@ _WORDS: Mapping[str, Any] = {
 }
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)")
 _ESCAPES = {"0": "\0", "a": "\a", "e": "\x1b", "v": "\v", " ": " ", "_": "\xa0", "N": "\x85"}
+
+
+def facts_beside(path: str) -> RunFacts:
+    """What the YAML beside a log says. A scan need not find it: most are beside event files."""
+    folder = posixpath.dirname(path)
+    for name in ("hparams.yaml", "args.yaml"):
+        path = f"{folder}/{name}"
+        if not os.path.lexists(path):
+            continue
+        try:
+            with opened(EventFile.unlisted(path)) as source:
+                text = source.read(0, _MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if len(text) == _MAX_BYTES:
+            text = text[: text.rfind("\n") + 1]
+        return RunFacts({key: hparam(value) for key, value in flat_yaml(text).items()})
+    return RunFacts()
 
 
 def flat_yaml(text: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _NEW = """select run_uuid, count(*), max(timestamp), max(rowid)
 _ROW = "select rowid, key, step, timestamp, value, is_nan from metrics where rowid = ?"
 _POINTS = """select rowid, key, step, timestamp, value, is_nan from metrics
     where run_uuid = ? and rowid > ? order by rowid limit ?"""
-_TYPES = str, int, int, float
+_TYPES = [{str}, {int}, {int}, {float}]
 """The types of a key, a step, a time and a value, whose columns may have any."""
 _STATUSES = {"RUNNING": 3, "SCHEDULED": 3, "FINISHED": 1, "FAILED": 2, "KILLED": 2}
 _BATCH = 5_000
@@ -49,8 +49,8 @@ _BATCH = 5_000
 _MAX_TRIES = 5
 _MAX_WAIT_SECONDS = 0.05
 _MAX_LIST_SECONDS = 0.25
-_MAX_HPARAMS = 10_000
-_POINT_BYTES = 100
+_MAX_HPARAMS, _POINT_BYTES = 10_000, 100
+_INFINITY = sys.float_info.max
 
 
 class Runs:
@@ -120,7 +120,7 @@ class _Store:
             return
 
     def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that a query finds. If it takes long, somebody writes meanwhile."""
+        """The rows that a query finds. If it takes long, somebody writes before it ends."""
         for _ in range(_MAX_TRIES):
             with suppress(BlockingIOError), self.database.snapshot() as connection:
                 return connection.execute(text, values).fetchall()
@@ -188,7 +188,7 @@ class Reader:
         self._points = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        query, is_last = self._store.query, False
+        query, add, is_last = self._store.query, self._points.add, False
         if self._last and query(_ROW, self._last[0]) != [self._last]:
             raise FileReplacedError(files[0].path)
         while not is_last:
@@ -197,15 +197,15 @@ class Reader:
             self._last = rows[-1] if rows else self._last
             self.offset += len(rows) * _POINT_BYTES
             is_last = len(rows) < _BATCH
-            whole = [row for row in rows if tuple(map(type, row[1:5])) == _TYPES]
-            if len(whole) < len(rows):
+            if rows and [{*map(type, column)} for column in zip(*rows, strict=True)][1:5] != _TYPES:
                 yield "metrics that are no numbers, or have no step, are left out"
-            for _, key, step, at, value, is_nan in whole:
+                rows = [row for row in rows if [{type(cell)} for cell in row[1:5]] == _TYPES]
+            for _, key, step, at, value, is_nan in rows:
                 if is_nan:
                     value = math.nan
-                elif abs(value) == sys.float_info.max:
+                elif abs(value) == _INFINITY:
                     value = math.copysign(math.inf, value)
-                self._points.add(key, step, at / 1e3, value)
+                add(key, step, at / 1e3, value)
             yield from self._points.taken()
         yield self._store.facts(self._run)
 

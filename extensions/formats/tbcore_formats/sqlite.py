@@ -1,8 +1,8 @@
 """SQLite without locks and traces: nothing is made beside a database, and its writers never wait.
 
 rollback journal   queries are made in the file; they count if that has not changed
-WAL                queries are made in a copy in memory, over which the committed pages of the
-                   -wal are laid; it counts if the -wal was not begun again meanwhile
+WAL                queries are made in a copy in memory, with the committed pages of the -wal;
+                   it counts if the -wal was not begun again before it was made
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Database:
                 self._connection = self._connected()
                 self._check_tables(self._connection)
             yield self._connection
-        except (sqlite3.Error, ValueError):
+        except (sqlite3.Error, OSError, ValueError, struct.error):
             self._check()
             self.close()
             raise
@@ -92,14 +92,15 @@ class Database:
             )
         if not head.startswith(_MAGIC[: len(head)]):
             raise ValueError("it is no database of SQLite")
-        self._is_copy = bool(wal) and head[18:19] == b"\2" and len(wal_head) == 32
-        if self._is_copy:
+        is_copy = bool(wal) and head[18:19] == b"\2" and len(wal_head) == 32
+        if is_copy:
             data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal"))
             now = self.stamp()
             if (now[0][0].version, now[2][1]) != (own.version, wal_head):
                 raise BlockingIOError
             connection = sqlite3.connect(":memory:", check_same_thread=False)
             connection.deserialize(data)
+            self._is_copy = True
         else:
             uri = f"file:{quote(os.fsencode(self._path))}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)

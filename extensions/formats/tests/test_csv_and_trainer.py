@@ -167,6 +167,28 @@ def test_a_csv_that_is_rewritten_in_place_never_shows_fewer_points(logs: Logs) -
     assert logs.steps("version_0") == [1]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_cells_are_the_same_beside_others(separator: str, tmp_path: Path) -> None:
+    """Lines of numbers are read as JSON, which has other words, and no zero with a sign."""
+    cells = {
+        "1": 1.0, "-0": -0.0, "-0.0": -0.0, " 5 ": 5.0, "1e5": 1e5, "1E-5": 1e-5, "nan": math.nan,
+        "NaN": math.nan, "inf": math.inf, "-Infinity": -math.inf, "True": 1.0, "false": 0.0,
+        "007": 7.0, "+1": 1.0, ".5": 0.5, "1.": 1.0, "1" + "0" * 400: math.inf, "": None,
+        "null": None, "[1]": None, "x": None, "-": None, "1" * 20: float("1" * 20),
+        "0.1000000000000000055511151231257827": 0.1, "5e-324": 5e-324,
+    }  # fmt: skip
+    path = tmp_path / "metrics.csv"
+    for first in ("2", "", '"2"', "x", "[1", "{"):
+        for cell, value in cells.items():
+            lines = ["a|step|b", "2|0|2", f"{first}|1|{cell}", "3|2|3"]
+            path.write_text("".join(f"{line}\n" for line in lines).replace("|", separator))
+            found, problems = rows_of(items_of(Reader(Runs(), "x"), path))
+            middle = [] if value is None else [(1, value)]
+            assert as_bits({"b": found["b"]}) == as_bits({"b": [(0, 2.0), *middle, (2, 3.0)]})
+            is_odd = [first in ("x", "[1", "{"), value is None and cell != ""]
+            assert len(problems) == sum(is_odd)
+
+
 def test_steps_are_decided_once(tmp_path: Path) -> None:
     """By the first 100 rows. Later rows without a step are left out, with a line."""
 
@@ -358,8 +380,8 @@ def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> N
     (logs.path / "results.csv").write_text("name,value\na,1\n")
     (logs.path / "metrics.csv").write_text("step,value\n0,1\n")
     opened: list[str] = []
-    header: Callable[[Any], Any] = csv_runs._header
-    monkeypatch.setattr(csv_runs, "_header", lambda s: (opened.append(s.opened.path), header(s))[1])
+    head: Callable[[Any], Any] = csv_runs._head
+    monkeypatch.setattr(csv_runs, "_head", lambda s: (opened.append(s.opened.path), head(s))[1])
     runs = Runs()
     names = ["metrics.csv", "results.csv"]
     files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
