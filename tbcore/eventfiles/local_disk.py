@@ -278,8 +278,8 @@ class _Listing:
             # New lists, since those of the last scan may still be in use.
             if changed := _changed(self.files, os.stat):
                 self.files = [changed.get(file, file) for file in self.files]
-            listed = [file for _, file in self.other_files if file.is_listed]
-            if changed := _changed(listed, os.lstat):
+            listed = [f for _, f in self.other_files if f.is_listed] if self.other_files else []
+            if listed and (changed := _changed(listed, os.lstat)):
                 self.other_files = [(n, changed.get(file, file)) for n, file in self.other_files]
         except OSError:
             return False

@@ -1,7 +1,6 @@
-"""Runs of other formats: found, named, read, changed and replaced; with a format in a test.
+"""Runs of other formats: found, named, read, changed and replaced; with a format that was made up.
 
-Its files have lines such as `a 3 0.5`: run, step and value. A file may have several runs. The word
-after the run is also a command: `hparam`, `text`, `line`, `fail`, `replaced` or `wait`.
+See `tbcore_testing.other_logs` for what its files have.
 """
 
 from __future__ import annotations
@@ -20,83 +19,11 @@ from loaded_logs import SCALARS, Logs
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
 
-FORMAT = """
-import os
-import numpy as np
-from tbcore.engine import FileReplacedError, Points, RunFacts, SourceRun
-
-class Lines:
-    patterns = ("*.lines",)
-    has_twins = True
-    has_times = True
-
-    num_waits = 0
-
-    def runs(self, files):
-        is_written = False
-        for name, file in files:
-            lines = open(file.path).read().splitlines()
-            if "busy" in lines and self.num_waits < 3:
-                is_written = True
-                continue
-            if "explode" in lines:
-                raise KeyError("exploded")
-            if "nothing" in lines:
-                yield f"{file.path} has nothing"
-                continue
-            for run in dict.fromkeys(line.split()[0] for line in lines if line != "busy"):
-                own = [line for line in lines if line.split()[0] == run]
-                size = sum(map(len, own))
-                status = file._replace(size=size, mtime_ns=0, ctime_ns=0)
-                yield SourceRun(os.path.join(os.path.dirname(name), run), [status], f"{name}#{run}")
-        if is_written:
-            self.num_waits += 1
-            raise BlockingIOError
-
-    def reader(self, run):
-        return Reader(run.key.partition("#")[2])
-
-class Reader:
-    def __init__(self, run):
-        self.run, self.offset, self.done, self.waited = run, 0, [], False
-
-    def read(self, files):
-        lines = [line.split() for line in open(files[0].path).read().splitlines()]
-        own = [line for line in lines if line[0] == self.run]
-        if own[: len(self.done)] != self.done:
-            raise FileReplacedError(files[0].path)
-        if ["wait"] in [line[1:] for line in own] and not self.waited:
-            self.waited = True
-            raise BlockingIOError
-        facts = RunFacts()
-        for number, (_, step, *values) in enumerate(own):
-            if step == "hparam":
-                facts = facts._replace(hparams={"lr": float(values[0])}, group="g", status=1)
-            if step == "text":
-                facts = facts._replace(texts={"notes": values[0]})
-            if number < len(self.done):
-                continue
-            if step == "line":
-                yield "a line is damaged"
-            if step == "replaced":
-                raise FileReplacedError(self.run)
-            if step == "fail":
-                raise KeyError(self.run)
-            if step.lstrip("-").isdigit():
-                self.offset += 10
-                yield {"loss": Points(*(np.array([float(v)], t) for v, t in
-                    ((step, np.int64), (100, float), (values[0], float))))}
-        self.done = own
-        yield facts
-"""
-
 
 @pytest.fixture
 def lines(distributions: Distributions, logs: Logs) -> Any:
     """`lines("file", "a 1 0.5", ...)` writes a file of the format."""
-    distributions.add(
-        "lines", "[tbcore.formats]\nlines = lines_format:Lines\n", {"lines_format.py": FORMAT}
-    )
+    distributions.add("lines", "[tbcore.formats]\nlines = tbcore_testing.other_logs:Lines\n")
 
     def write(name: str, *content: str) -> Path:
         path = logs.path / f"{name}.lines"

@@ -17,7 +17,7 @@ def plugins() -> None:
 @plugins.command(short_help="Create a small plugin that works, as a starting point.")
 @click.argument("name", metavar="NAME")
 @click.argument(
-    "kind", type=click.Choice(["scalars", "steps", "files", "page"]), default="scalars",
+    "kind", type=click.Choice(["scalars", "steps", "files", "page", "format"]), default="scalars",
     metavar="[KIND]",
 )  # fmt: skip
 def new(*, name: str, kind: str) -> int:
@@ -28,13 +28,17 @@ def new(*, name: str, kind: str) -> int:
 
     KIND is what to start from: scalars, the default, for a table of the newest values, steps for
     data of the plugin's own with a slider over its steps, files for files beside the event files,
-    or page for a tab that is an HTML page in a frame.
+    page for a tab that is an HTML page in a frame, or format for a reader of the logs of another
+    program, which has no tab.
     """
     from tbcore_testing.new_plugin import KINDS, new_plugin
 
     folder = new_plugin(name, Path(), kind)
-    click.echo(f"Created {folder}/ with a plugin that shows {KINDS[kind].shows}. To work on it:")
-    click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
+    has_tab = bool(KINDS[kind].tab)
+    what = "a plugin that shows" if has_tab else "a reader of"
+    click.echo(f"Created {folder}/ with {what} {KINDS[kind].shows}. To work on it:")
+    work = "tbcore serve --logdir DIR --plugins_dir {} --dev" if has_tab else "pip install -e {}"
+    click.echo(f"    {work.format(folder)}")
     click.echo(f"See {folder / 'README.md'} for the next steps.")
     return 0
 

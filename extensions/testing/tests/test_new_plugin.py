@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,15 +18,15 @@ from tbcore.cli import main
 from tbcore.errors import TbcoreError
 from tbcore.plugins.checks import RESERVED_NAMES
 from tbcore_testing import make_client, write_run
-from tbcore_testing.new_plugin import FILES, KINDS, new_plugin
+from tbcore_testing.new_plugin import KINDS, new_plugin
 from tbcore_testing.plugin_command import new
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=[name for name, each in KINDS.items() if each.tab])
 def kind(request: pytest.FixtureRequest) -> str:
-    """The name of each kind of plugin."""
+    """The name of each kind of plugin with a tab."""
     name: str = request.param
     return name
 
@@ -63,7 +64,7 @@ def test_it_works_unchanged(made: Path, kind: str, tmp_path: Path) -> None:
     assert plugin["active"] is True
     assert "export default" in client.get(plugin["module"]).text
     files = [path for path in made.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert len(files) == len(FILES) + len(KINDS[kind].files)
+    assert len(files) == len(KINDS[kind].all_files)
     for file in files:
         assert not re.search(r"\{\{\w+\}\}", file.read_text(encoding="utf-8"))
 
@@ -96,6 +97,33 @@ def test_it_passes_the_conformance_suite(made: Path) -> None:
     output = run(sys.executable, *command, "--plugin", "./", cwd=made)
     assert " passed" in output
     assert "skipped" not in output
+
+
+def test_a_format_works_unchanged(tmp_path: Path) -> None:
+    """Its tests pass, and as soon as it is installed, its files are runs."""
+    folder = new_plugin("more_words", tmp_path, "format")
+    output = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
+    assert "3 passed" in output
+    test_its_python_passes_ruff(folder)
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert len(files) == len(KINDS["format"].all_files)
+    for file in files:
+        assert not re.search(r"\{\{\w+\}\}", file.read_text(encoding="utf-8"))
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    [(name, value)] = project["entry-points"]["tbcore.formats"].items()
+    info = folder / "more_words-0.1.0.dist-info"
+    info.mkdir()
+    info.joinpath("METADATA").write_text(
+        "Metadata-Version: 2.1\nName: more-words\nVersion: 0.1.0\n"
+    )
+    info.joinpath("entry_points.txt").write_text(f"[tbcore.formats]\n{name} = {value}\n")
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    (logs / "more_words.jsonl").write_text('{"step": 7, "loss": 0.5}\n')
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    command = ("-m", "tbcore", "ls", str(logs.parent), "--columns", "loss,source")
+    found = run(sys.executable, *command, cwd=tmp_path, PYTHONPATH=path)
+    assert found == "run\tloss\tsource\ntrain\t0.5\tmore_words.jsonl\n"
 
 
 def test_its_python_passes_ruff(made: Path) -> None:

@@ -21,6 +21,7 @@ from tbcore import Claim, Claims, Kind
 from tbcore.engine import Event, Summary, matches
 from tbcore_testing import graphs, summaries
 from tbcore_testing.in_thread import Server
+from tbcore_testing.other_logs import use_lines
 from tbcore_testing.writer import EventFileWriter
 
 NUM_TAGS_IN_MANY = 10_000
@@ -114,6 +115,8 @@ class SampleLogs:
 
     def __post_init__(self) -> None:
         server = Server(self.logdir, plugins=())
+        if self.name == "other" and server._loader is not None:
+            use_lines(server._loader)
         self.board, self.multiplexer = server.board, server.multiplexer
         self.reload = server.load_once
         self.reload()
@@ -454,5 +457,7 @@ WRITERS: dict[str, Callable[[Path, ExtraData], None]] = {
     "many": _many,
     "odd": _odd,
     "gone": _plain,
+    "other": _no_data,
 }
-"""Maps the name of each log directory to the function that writes it. `gone` is deleted later."""
+"""Maps the name of each log directory to the function that writes it. `gone` is deleted later, and
+`other` has two runs in a file of another program, which a test writes."""

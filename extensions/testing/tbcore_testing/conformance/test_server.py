@@ -24,6 +24,7 @@ from tbcore_testing.conformance.probing import (
 from tbcore_testing.conformance.report import MAX_SHOWN, report
 from tbcore_testing.conformance.servers import PREFIX
 from tbcore_testing.conformance.subject import Subject
+from tbcore_testing.other_logs import CHANGES
 
 NOT_SUPPORTED = "which is not supported"
 """Part of the error of a route that uses a feature of Starlette that handlers cannot use."""
@@ -302,6 +303,25 @@ def test_routes_answer_when_a_file_is_gone(failing_on: FailingOn) -> None:
         failing_on("gone"),
         "routes fail if a file was deleted after it was loaded; do not catch NotFoundError of "
         "item.read(), or read with multiplexer.read_items:",
+    )
+
+
+def test_routes_answer_while_runs_of_another_program_change(
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
+) -> None:
+    """Two runs in one file are added, renamed, replaced, deleted, slow, and damaged."""
+    found, pairs, wrong = logs("other"), list[tuple[str, str]](), list[object]()
+    for what, content in CHANGES.items():
+        (found.logdir / "x.lines").write_text(content)
+        for _ in range(2):  # The first time, a slow run has only what it had before.
+            found.reload()
+            pairs = [*dict.fromkeys([*found.pairs(plugin.claims, MAX_PAIRS), *pairs])]
+            failed = failures(routes.probe_all(prober("other"), pairs))
+            wrong += [f"{what}: {result}" for result in failed]
+    report(
+        wrong[: MAX_SHOWN + 1],
+        "routes fail when runs of a file that another program writes change; a run may get other "
+        "and fewer points, and be gone, at any time:",
     )
 
 

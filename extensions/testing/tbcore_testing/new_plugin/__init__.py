@@ -31,19 +31,32 @@ FILES = {
 from it."""
 
 
+FORMAT_FILES = {
+    "format/pyproject.toml": "pyproject.toml",
+    "format/README.md": "README.md",
+    "gitignore": ".gitignore",
+}
+"""The same for the kind without a tab: a format of the logs of another program."""
+
+
 class PluginKind(NamedTuple):
     """A kind of plugin to start from."""
 
     shows: str
-    """What its tab shows, for a sentence."""
+    """What its tab shows, or what a format reads, for a sentence."""
     tab: str
-    """The file to begin with, in the folder `static`."""
+    """The file to begin with, in the folder `static`; "" for a format."""
     demo: str
     """The command that writes runs with data for it."""
     files: Mapping[str, str]
     """The templates of this kind, like FILES."""
     more_files: str = ""
     """Lines of the table of files for those that other kinds do not have."""
+
+    @property
+    def all_files(self) -> Mapping[str, str]:
+        """All templates, like FILES."""
+        return {**(FILES if self.tab else FORMAT_FILES), **self.files}
 
 
 def _package(kind: str, *static: str) -> Mapping[str, str]:
@@ -87,6 +100,12 @@ KINDS: Mapping[str, PluginKind] = MappingProxyType({
         "index.html",
         "python -m tbcore_testing.demo runs",
         {**_package("page", "index.html", "index.js"), "scalars/test_plugin.py": TEST},
+    ),
+    "format": PluginKind(
+        "logs of another program, here JSON lines with a step",
+        "",
+        "python demo.py runs",
+        {**_package("format"), "format/test_plugin.py": TEST, "format/demo.py": "demo.py"},
     ),
 })  # fmt: skip
 """The kinds by name, the first of which is the default."""
@@ -136,7 +155,7 @@ def new_plugin(name: str, parent: Path, kind: str = "scalars") -> Path:
         ) from None
     except OSError as error:
         raise TbcoreError(f"{str(folder)!r} cannot be created: {error.strerror}") from None
-    for template, path in {**FILES, **KINDS[kind].files}.items():
+    for template, path in KINDS[kind].all_files.items():
         target = folder / _filled(path, replacements)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
