@@ -5,16 +5,14 @@
 `tbcore --help` is also measured with 100 and 500 more distributions of other programs. `tbcore ls`
 lists 2,000 runs with 5 tags of 10 points. `tbcore export` writes 5 million points of one tag, and
 of 50 runs. `tbcore tail -f` is measured from the time at which a point was flushed until a reader
-of the pipe has its line. The questions of extensions/logs/tests/test_fifty_questions.py are asked
-about 1,000 runs. Prints the median and the worst of the rounds, the median of CPU seconds, and the
-peak of memory.
+of the pipe has its line. Prints the median and the worst of the rounds, the median of CPU seconds,
+and the peak of memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -26,10 +24,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [
-    str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "shared"),
-    str(ROOT / "extensions" / "logs" / "tests"),
-]  # fmt: skip
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "shared")]
 
 import workloads
 from queries import write_runs
@@ -46,8 +41,7 @@ def run(arguments: list[str | Path], site: Path) -> tuple[float, float, float]:
 
     Distributions in the folder `site` are installed for it, too.
     """
-    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": str(site)}
     started = time.perf_counter()
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
@@ -92,27 +86,8 @@ def tail_delays(folder: Path) -> list[float]:
         process.wait()
 
 
-def ask(folder: Path, rounds: int) -> None:
-    """Prints the CPU seconds of each question about 1,000 runs, the median of some rounds."""
-    from test_fifty_questions import QUESTIONS, write_thousand
-
-    if not (folder / "thousand").exists():
-        write_thousand(folder / "thousand", 1000, np.random.default_rng(58))
-    worst = []
-    for question in QUESTIONS:
-        words = shlex.split(question.command)
-        if "thousand" in words and question.status == 0:
-            place = words.index("thousand")
-            line = [*words[:place], folder / "thousand", *words[place + 1 :], "--json"]
-            found = [run(line, folder / "no-site") for _ in range(rounds)]
-            worst.append((statistics.median(cpu for _, cpu, _ in found), question.text, found))
-    worst.sort(key=lambda row: row[0], reverse=True)
-    for _, text, found in worst:
-        report(text[:43], *zip(*found, strict=True))
-
-
 def report(
-    title: str, seconds: Sequence[float], cpu: Sequence[float] = (), megabytes: Sequence[float] = ()
+    title: str, seconds: list[float], cpu: Sequence[float] = (), megabytes: Sequence[float] = ()
 ) -> None:
     more = f"{statistics.median(cpu):8.2f}{max(megabytes):8.0f}" if cpu else ""
     print(f"{title:44}{statistics.median(seconds):10.2f}{max(seconds):8.2f}{more}", flush=True)
@@ -166,8 +141,6 @@ def main() -> None:
             site = sites.get(title, Path(folder) / "no-site")
             results = np.array([run(line, site) for _ in range(arguments.rounds)]).T.tolist()
             report(title, *results)
-        if is_wanted("questions"):
-            ask(logs, arguments.rounds)
         if is_wanted("tail -f"):
             report("tail -f, delay of a point", tail_delays(Path(folder) / "logs"))
 

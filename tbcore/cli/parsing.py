@@ -167,7 +167,7 @@ def logdir_specs(
         if re.search("[,:]", os.path.splitdrive(path)[1]):
             warn(
                 f"{path!r} does not exist; "
-                f"for several directories, or to name them, use --logdir_spec"
+                f"for several directories, or to name them, use NAME=LOGDIR for each"
             )
     return specs
 

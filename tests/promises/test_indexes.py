@@ -84,7 +84,7 @@ class Place:
 
     def make(self) -> None:
         """Makes the index, as this user."""
-        assert self.tbcore("index", "--logdir", str(self.logdir), "--index", str(self.index))
+        assert self.tbcore("index", str(self.logdir), "--index", str(self.index))
 
     def forge(self, *, bookmarks: bool = True, **targets: str) -> None:
         """Writes other paths into the index; also into what says where each file goes on.
@@ -289,8 +289,8 @@ def test_an_update_of_a_forged_index_reads_only_the_log_directory(
     for path in (place.index / "points").glob("*.parquet"):
         path.unlink()
 
-    place.tbcore("index", "--logdir", str(place.logdir), "--index", str(place.index))
-    place.tbcore("index", "--logdir", str(place.logdir), "--index", str(place.index))
+    place.tbcore("index", str(place.logdir), "--index", str(place.index))
+    place.tbcore("index", str(place.logdir), "--index", str(place.index))
 
     place.check_confined()
     assert asked[1] == []
@@ -304,7 +304,7 @@ def test_an_update_of_a_forged_index_keeps_no_path_of_it(place: Place) -> None:
     place.forge(bookmarks=False)
     (place.logdir / "link").unlink()
 
-    done = place.tbcore("index", "--logdir", str(place.logdir), "--index", str(place.index))
+    done = place.tbcore("index", str(place.logdir), "--index", str(place.index))
 
     assert done.returncode == 0, done.stderr
     place.check_confined()

@@ -25,7 +25,7 @@ _REFERENCES = "file", "offset", "length", "index", "crc"
 
 def update(logdir: Path | str, index: Path | str, *options: str) -> int:
     """Runs `tbcore index`; returns the exit status."""
-    arguments = ["--logdir", str(logdir), "--index", str(index), *options]
+    arguments = [str(logdir), "--index", str(index), *options]
     status: int = index_command.main(arguments, standalone_mode=False)
     return status
 

@@ -1,6 +1,6 @@
 """An index for tbcore: the data of many runs, read once, so that a server can show it immediately.
 
-tbcore index --logdir LOGDIR --index INDEX     makes or updates an index
+tbcore index LOGDIR --index INDEX     makes or updates an index
 tbcore serve --index INDEX                     serves it
 """
 

@@ -32,9 +32,7 @@ def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | 
 
 
 @click.command("index", cls=Command, short_help="Make or update an index of many runs.")
-@click.argument("directory", metavar="[LOGDIR]", required=False)
-@click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
-@click.option("--logdir_spec", metavar="SPEC", help="Several directories, as for `serve`.")
+@click.argument("directories", metavar="LOGDIR | NAME=LOGDIR...", nargs=-1, required=True)
 @click.option("--index", "path", metavar="PATH", required=True, help="Directory of the index.")
 @click.option(
     "--workers", metavar="N", type=click.IntRange(1), help="Read with N processes on this machine."
@@ -68,9 +66,7 @@ def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | 
 def index_command(
     context: click.Context,
     *,
-    directory: str | None,
-    logdir: str | None,
-    logdir_spec: str | None,
+    directories: Sequence[str],
     path: str,
     workers: int | None,
     cluster: str | None,
@@ -80,19 +76,18 @@ def index_command(
     purge_orphaned_data: bool,
     keep_days: float,
 ) -> int:
-    """Make or update an index: read what is new below LOGDIR, and keep it in INDEX.
+    """Make or update an index: read what is new below LOGDIR, or below several, and keep it in
+    INDEX.
 
     The exit status is 3 if something could not be read. What can be read is in the index.
     """
-    given = [text for text in (directory, logdir, logdir_spec) if text is not None]
-    if len(given) != 1:
-        raise click.UsageError("expected LOGDIR, or --logdir, or --logdir_spec", context)
     if workers and cluster:
         raise click.UsageError("--workers and --cluster cannot be combined", context)
     if (tls or insecure_cluster) and not cluster:
         option = "--tls" if tls else "--insecure_cluster"
         raise click.UsageError(f"{option} needs --cluster", context)
-    specs = logdir_specs(os.path.expanduser(given[0]), context, is_spec=logdir_spec is not None)
+    first, *others = directories
+    specs = logdir_specs(os.path.expanduser(first), context, *others, is_spec=False)
     from tbcore.engine import is_uri
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place

@@ -271,7 +271,7 @@ module.work = lambda *arguments: (time.sleep(600 if next(numbers) > 2 else 0), w
     (tmp_path / "cluster").mkdir()
     cluster = Cluster(tmp_path / "cluster", PYTHONPATH=python_with(tmp_path / "slow", slow))
     index = tmp_path / "index"
-    arguments = "index", "--logdir", str(logdir), "--index", str(index)
+    arguments = "index", str(logdir), "--index", str(index)
     with contextlib.closing(cluster):
         process = subprocess.Popen(
             [sys.executable, "-c", COMMAND, *arguments, "--cluster", str(cluster.file)],
@@ -330,7 +330,7 @@ def test_a_worker_that_cannot_work_is_named_before_work_begins(
 
 def test_the_command_waits_for_a_scheduler_and_for_workers(logdir: Path, tmp_path: Path) -> None:
     """A job starts all of them at once, in any order."""
-    arguments = "--logdir", str(logdir), "--index", str(tmp_path / "index")
+    arguments = str(logdir), "--index", str(tmp_path / "index")
     (tmp_path / "cluster").mkdir()
     file = tmp_path / "cluster" / "scheduler.json"
     process = subprocess.Popen(
@@ -372,7 +372,7 @@ def test_a_scheduler_file_is_waited_for_and_half_of_one_is_not(
 
 def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:
     """In a process of its own, as workers import the main module."""
-    arguments = "--logdir", str(logdir), "--index", str(tmp_path / "index"), "--workers", "2"
+    arguments = str(logdir), "--index", str(tmp_path / "index"), "--workers", "2"
     done = subprocess.run(
         [sys.executable, "-m", "tbcore", "index", *arguments],
         check=False, text=True, capture_output=True,

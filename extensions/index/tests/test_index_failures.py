@@ -104,7 +104,7 @@ if sys.argv[2] == "commit":
     tables.Tables._commit = killing
 else:
     tables.pq.write_table = killing_in_the_middle
-index_command.main(["--logdir", sys.argv[3], "--index", sys.argv[4]], standalone_mode=False)
+index_command.main([sys.argv[3], "--index", sys.argv[4]], standalone_mode=False)
 """
 
 
@@ -155,7 +155,7 @@ def test_of_two_commands_the_one_that_started_last_goes_on(logdir: Path, tmp_pat
     index = tmp_path / "index"
     update(logdir, index)
     grow(logdir)
-    arguments = "index", "--logdir", str(logdir), "--index", str(index)
+    arguments = "index", str(logdir), "--index", str(index)
     first = subprocess.Popen(
         [sys.executable, "-c", WAITING, str(tmp_path), *arguments],
         stderr=subprocess.PIPE, text=True,
@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_a_whole_index(logdir: Path, tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    arguments = ["-B", "-m", "tbcore", "index", "--logdir", str(logdir), "--index", str(index)]
+    arguments = ["-B", "-m", "tbcore", "index", str(logdir), "--index", str(index)]
     failed = subprocess.run(
         [sys.executable, *arguments], preexec_fn=limit, check=False, text=True, capture_output=True
     )

@@ -181,7 +181,7 @@ def test_commits_each_second_while_50_clients_ask(
         write_run(logdir, f"run{number}", scalars={"loss": [float(i) for i in range(500)]})
     update(logdir, index)
     client = serve(index, reload_interval=1)
-    arguments = "--logdir", str(logdir), "--index", str(index), "--reload_interval", "1"
+    arguments = str(logdir), "--index", str(index), "--reload_interval", "1"
     coordinator = subprocess.Popen([sys.executable, "-m", "tbcore", "index", *arguments])
     started.append(coordinator)
     stopping = threading.Event()

@@ -66,7 +66,7 @@ def test_a_file_uri_is_served(logdir: Path, serve: Callable[..., str]) -> None:
     """By itself, among several directories, and as an index of such a directory."""
     pytest.importorskip("tbcore_index")
     uri, index = logdir.as_uri(), f"file://{logdir.parent}/index"
-    subprocess.run(command("index", "--logdir", uri, "--index", index), check=True)
+    subprocess.run(command("index", uri, "--index", index), check=True)
     assert piped("check", logdir.as_uri(), "--index", index).returncode == 0
     assert (logdir.parent / "index" / "runs").is_dir()
     for options, name in (

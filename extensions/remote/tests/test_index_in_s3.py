@@ -33,7 +33,7 @@ KEY = re.compile(r"Credential=([^/]*)/\d+/([^/]*)")
 
 def update() -> None:
     """Makes or updates the index, by the command."""
-    subprocess.run(command("index", "--logdir", LOGS, "--index", INDEX), check=True)
+    subprocess.run(command("index", LOGS, "--index", INDEX), check=True)
 
 
 def test_a_profile_is_enough(s3: S3Server, home: Home, serve: Callable[..., str]) -> None:
@@ -108,7 +108,7 @@ def test_what_s3_refuses_is_a_sentence(s3: S3Server, status: str, code: str, mes
     result = piped("check", "--index", INDEX)
     line = f"tbcore: cannot open the index {INDEX}: {message.rstrip('.')}\n"
     assert (result.returncode, result.stderr) == (3, line)
-    arguments = command("index", "--logdir", str(Path.cwd()), "--index", INDEX)
+    arguments = command("index", str(Path.cwd()), "--index", INDEX)
     made = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert made.stderr == line.replace("open", "make")
     assert made.returncode == 1

@@ -153,7 +153,7 @@ def test_every_answer_is_the_same_as_from_a_disk(
     def make_index() -> None:
         if s3:
             s3.upload(written, "runs")
-        command = [sys.executable, "-m", "tbcore", "index", "--logdir", uri, "--index", index]
+        command = [sys.executable, "-m", "tbcore", "index", uri, "--index", index]
         subprocess.run(command, check=True)
 
     if "index" in place:

@@ -9,7 +9,6 @@ import click
 from tbcore_logs.commands.arguments import form_options
 from tbcore_logs.commands.options import (
     LogCommand,
-    limit_option,
     selects_runs,
     tags_option,
 )
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 @click.command(cls=LogCommand, short_help=__doc__)
 @tags_option
-@limit_option(None, "Print at most N lines.")
 @selects_runs
 @form_options("text json csv names")
 def tags(*, selection: LogSelection, **options: Any) -> int:

@@ -16,7 +16,7 @@ from tbcore_logs.printing.output import Form, PrintedColumn, exact, print_table,
 _MAX_VALUES = 10
 
 
-def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) -> int:
+def list_tags(selection: LogSelection, *, form: Form | None) -> int:
     """Prints a line for each hyperparameter and each tag; returns the exit status.
 
     The form `names` has the names of tags only, which other commands take.
@@ -46,7 +46,7 @@ def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) 
             "values", short=lambda values: ", ".join(map(short, values or ())), is_text=True
         ),
     ]
-    print_table(columns, found[:limit], form)
+    print_table(columns, found, form)
     selection.mention_archived(logs, names)
     return 0 if known else 1
 
