@@ -37,7 +37,7 @@ test("a group shows its mean and deviation, not the value of one run", () => {
   assert.ok(figure);
   assert.equal(
     describeGroupCell({ ...figure, live: 1 }, LOSS),
-    "loss: mean of the last values of 2 runs: 0.6, standard deviation of the sample (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run without the tag, 1 run still being written",
+    "loss: mean of the last values of 2 runs: 0.6, ± standard deviation (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run without the tag, 1 run still being written",
   );
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }), /mean of the lowest values of 2 runs: .*not in it, 1 run without the tag$/);
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }), /mean of the values at step 1,000 of 2 runs/);
@@ -116,7 +116,7 @@ test("a column of lowest values counts the runs that end with NaN or infinity", 
   assert.equal(lastOf(attribute), "loss:last");
   assert.equal(lastOf(LOSS), null);
   const statistics = groupStatistics(membersOf(runs, groupOf), values, "mean", last);
-  assert.deepEqual(Array.from(statistics.values(), formatGroupCounts), ["1 not finite, 1 diverged", "1 without the tag"]);
+  assert.deepEqual(Array.from(statistics.values(), (figure) => formatGroupCounts(figure)), ["1 not finite, 1 diverged", "1 without the tag"]);
   const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:min", attribute, values, last }]);
   assert.deepEqual(header.slice(4), ["loss:min n", "loss:min nonfinite", "loss:min diverged"]);
   assert.deepEqual(rows.map((row) => row.slice(4)), [[2, 1, 1], [2, 0, 0]]);
