@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,27 @@ def test_one_choice_sets_the_spread_of_tables_and_of_charts(open_page: Any) -> N
     legend = "() => tb.all('.tb-legend')[0]?.innerText ?? ''"
     until(lambda: "1.45 ± 0.62 CI" in page.evaluate(legend))
     assert "Final: mean ± 95 % CI" in page.evaluate(legend)
+
+
+def test_figures_in_a_column_are_aligned_and_no_column_of_groups_is_empty(open_page: Any) -> None:
+    """Equal decimals but for one that needs more; a fact that differs is a span; the heading ends
+    where the figures do."""
+    page = open_page("#scalars&group=by:model&columns=val/loss:last,step,took")
+    row = (
+        "() => [...document.querySelectorAll('.tb-row[aria-expanded]')].map((row) => row.innerText)"
+    )
+    until(lambda: any("±" in text for text in page.evaluate(row)))
+    figures = re.findall(r"\d\.(\d+) ± \d\.(\d+)", " ".join(page.evaluate(row)))
+    assert {len(decimals) for pair in figures for decimals in pair} == {3}, figures
+    assert page.evaluate(
+        """() => {
+          const end = (node) => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            return range.getBoundingClientRect().right;
+          };
+          const cell = document.querySelector('.tb-row[aria-expanded] .tb-cell');
+          const head = document.querySelector('.tb-heads .tb-figures button');
+          return Math.abs(end(head) - end(cell.firstChild)) < 12;
+        }"""
+    )

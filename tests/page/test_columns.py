@@ -271,7 +271,7 @@ SEEDS: dict[str, list[float]] = {
     "none": [float("nan"), float("nan")],
 }
 FIGURES = {
-    "lucky/*": "0.60 ± 0.44",
+    "lucky/*": "0.600 ± 0.436",
     "steady/*": "0.450 ± 0.050",
     "some/*": "0.250 ± 0.071",
     "none/*": "NaN",
@@ -315,7 +315,7 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
     wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
     heading.click()
     wait_for_names(page, "lucky/*,steady/*,some/*,none/*")
-    wait_for_cells(page, "lucky/*", "0.60 ± 0.44", "0.1", "")
+    wait_for_cells(page, "lucky/*", "0.600 ± 0.436", "0.1", "")
     page.get_by_role("button", name="Expand some/*").click()
     wait_for_names(page, "lucky/*,steady/*,some/*,some/s2,some/s0,some/s1,none/*")
     page.get_by_role("separator", name="Width of the run list").press("Enter")
@@ -393,7 +393,7 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
     address = "#scalars&columns=loss:last,loss:min,lr,seed"
     for group, cells in (
         ("", ("lucky/s0", "0.1", "0.1", "0.1", "0")),
-        ("&group=seeds", ("lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")),
+        ("&group=seeds", ("lucky/*", "0.600 ± 0.436", "0.600 ± 0.436", "0.1", "")),
     ):
         page = profile.open(seeds.url, address + group)
         wait_for_cells(page, *cells)
@@ -416,7 +416,7 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
         "(width) => document.querySelector('aside').offsetWidth === width", arg=narrow
     )
     again = profile.open(seeds.url, address + "&group=seeds")
-    wait_for_cells(again, "lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")
+    wait_for_cells(again, "lucky/*", "0.600 ± 0.436", "0.600 ± 0.436", "0.1", "")
     assert again.locator("aside").bounding_box()["width"] == narrow
 
 

@@ -93,13 +93,13 @@ export function withArchived(count, archived = 0) {
   return Number(archived) === 0 ? String(count) : `${count} (+${archived} archived)`;
 }
 
-/** The average of a group with its spread alone: `0.525 ± 0.010`, or `∞`. @param {Statistics} statistics @param {string} [average]  in words */
-export function figureAlone(statistics, average = "mean") {
+/** The average of a group with its spread alone: `0.525 ± 0.010`, or `∞`. @param {Statistics} statistics @param {string} [average]  in words @param {number} [decimals]  at least */
+export function figureAlone(statistics, average = "mean", decimals = 0) {
   const { average: value, count, nonfinite, common } = statistics;
   if (count === 0) return nonfinite === 0 ? "–" : common === undefined ? "not finite" : formatValue(common);
   if (count === 1 || Number.isNaN(statistics.low)) return formatValue(value);
   const spread = spreadOf(statistics, average);
-  return isAround(spread) ? formatMean(value, deviationOf(statistics)) + SPREADS[spread][0] : formatQuartiles(statistics);
+  return isAround(spread) ? formatMean(value, deviationOf(statistics), decimals) + SPREADS[spread][0] : formatQuartiles(statistics, decimals);
 }
 
 /** A spread in words: `± standard error`. @param {Spread} spread */
@@ -117,27 +117,27 @@ export function describeFigure(average, spread) {
   return `${average}${isAround(spread) ? "" : ","} ${spreadName(spread)}`;
 }
 
-/** A mean with its deviation: `0.684 ± 0.064`. @param {number} mean @param {number} deviation */
-export function formatMean(mean, deviation) {
-  return (together([mean, deviation], deviation) ?? [formatValue(mean), formatValue(deviation, 2)]).join(" ± ");
+/** A mean with its deviation: `0.684 ± 0.064`. @param {number} mean @param {number} deviation @param {number} [decimals]  at least */
+export function formatMean(mean, deviation, decimals = 0) {
+  return (together([mean, deviation], deviation, decimals) ?? [formatValue(mean), formatValue(deviation, 2)]).join(" ± ");
 }
 
-/** An average with the quartiles: `0.684 [0.640, 0.715]`. @param {Pick<Statistics, "average" | "low" | "high">} statistics */
-function formatQuartiles({ average, low, high }) {
+/** An average with the quartiles: `0.684 [0.640, 0.715]`. @param {Pick<Statistics, "average" | "low" | "high">} statistics @param {number} decimals  at least */
+function formatQuartiles({ average, low, high }, decimals) {
   const numbers = [average, low, high];
   // Where the average is close to one of them, at most one decimal more than their distance has.
   const spread = Math.max(Math.min(average - low, high - average), (high - low) / 10);
-  const [middle, first, third] = together(numbers, spread) ?? numbers.map((number) => formatValue(number, 4));
+  const [middle, first, third] = together(numbers, spread, decimals) ?? numbers.map((number) => formatValue(number, 4));
   return `${middle} [${first}, ${third}]`;
 }
 
 /**
  * Numbers with as many decimals as give a spread two digits; null if they are very large or very small,
  * so that each has an exponent of its own, or if they do not spread.
- * @param {readonly number[]} numbers @param {number} spread
+ * @param {readonly number[]} numbers @param {number} spread @param {number} least
  */
-function together(numbers, spread) {
-  const decimals = Math.max(0, 1 - Math.floor(Math.log10(spread)));
+function together(numbers, spread, least) {
+  const decimals = Math.max(least, 1 - Math.floor(Math.log10(spread)));
   const size = Math.max(...numbers.map(Math.abs));
   return size >= 1e-4 && size < 1e9 && decimals <= 8 ? numbers.map((number) => number.toFixed(decimals)) : null;
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { membersOf } from "../../../tbcore/web/shell/state/grouped.js";
 import { cpuTime, generator } from "./tools.mjs";
 
@@ -143,4 +143,21 @@ test("a value at a step is of the runs that logged that far, as in the shell and
     assert.deepEqual(rows, [["g", runs.length, mean ?? "", deviation ?? "", n, nonfinite, ended]]);
   }
   assert.equal(lastOf({ ...LOSS, stat: "at", step: 20 }), "loss:last");
+});
+
+test("figures of a column have equal decimals, but for one that needs far more", () => {
+  const groups = (/** @type {number[][]} */ ...all) => groupStatistics(new Map(all.map((values, i) => [`g${i}`, values.map((_, k) => `g${i}/${k}`)])), new Map(all.flatMap((values, i) => values.map((value, k) => [`g${i}/${k}`, value]))));
+  const texts = (/** @type {number[][]} */ ...all) => {
+    const found = groups(...all);
+    return Array.from(found.values(), (group) => formatGroup(group, "mean", decimalsOf(found)));
+  };
+  assert.deepEqual(texts([0.5, 0.6], [0.801, 0.805], [1, 1]), ["0.5500 ± 0.0707", "0.8030 ± 0.0028", "1 ± 0"]);
+  assert.deepEqual(texts([0.5, 0.6], [0.45206, 0.45226], [0.8, 0.80000000001]), ["0.5500 ± 0.0707", "0.45216 ± 0.00014", "0.8 ± 7.1e-12"]);
+});
+
+test("facts that differ inside a group are a span", () => {
+  const values = new Map([["a", 820], ["b", 1180], ["c", 820]]);
+  const step = /** @type {any} */ ({ kind: "fact", name: "step" });
+  assert.equal(formatSpan(["a", "b", "none"], values, step), "820–1,180");
+  assert.deepEqual([formatSpan(["a", "c"], values, step), formatSpan(["none"], values, step), formatSpan(["a", "b"], values, /** @type {any} */ ({ kind: "hparam", name: "lr" }))], ["", "", ""]);
 });

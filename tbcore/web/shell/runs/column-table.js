@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
+import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
 import { fitListFor, fitNames } from "./fit.js";
@@ -40,11 +40,14 @@ export function makeTable(state) {
       return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute, spread.value);
     }),
   );
+  const decimals = computed(() => statistics.value.map((groups) => decimalsOf(groups, average.value)));
   const widths = computed(() =>
     columns.value.map((column, i) => {
-      const { figureChars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null);
+      const values = attributes.columnOf(column.text).value;
+      const { figureChars: chars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null, decimals.value[i]);
+      const figureChars = Array.from(members.value?.values() ?? []).reduce((most, runs) => Math.max(most, values ? formatSpan(runs, values, column.attribute).length : 0), chars);
       const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
-      return { ...measureColumn(column, attributes.columnOf(column.text).value, figureChars), stepChars: Math.max(stepChars, countChars) };
+      return { ...measureColumn(column, values, figureChars), stepChars: Math.max(stepChars, countChars) };
     }),
   );
   /** The column that the list is sorted by; null if the list has its usual order. */
@@ -82,7 +85,7 @@ export function makeTable(state) {
     const options = { isDescending, attribute: column.attribute };
     return groupOf ? sortGroups(runs, values, groupOf, groups, options) : sortRuns(runs, values, options);
   };
-  return { state, columns, average, spread, marks, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
+  return { state, columns, average, spread, marks, decimals, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
 }
 
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
@@ -120,7 +123,7 @@ function Heads({ table }) {
     ${columns.value.map((column, i) => {
       const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
       const isUnknown = unknown.has(column.text) || column.error !== null;
-      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
+      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${statistics.value[i] ? "tb-figures" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
         <button type="button" class=${isUnknown ? "tb-unknown" : ""} aria-label=${formatName(column.heading)} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
           <${Name} name=${column.heading} />${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
@@ -207,7 +210,7 @@ function useHiddenParts(heads, widths) {
  * @param {number} i  index of the column
  * @param {Row} row
  */
-function cellOf({ state, columns, average, marks, sorted, statistics }, i, { kind, name, runs }) {
+function cellOf({ state, columns, average, decimals, marks, sorted, statistics }, i, { kind, name, runs }) {
   const column = columns.value[i];
   const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
@@ -215,7 +218,7 @@ function cellOf({ state, columns, average, marks, sorted, statistics }, i, { kin
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
   const found = kind === "group" ? statistics.value[i]?.get(name) : undefined;
   if (found && attribute) {
-    const text = formatGroup(found, average.value);
+    const text = formatGroup(found, average.value, decimals.value[i]);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
     const best = sorted.value?.column === column ? marks.value?.get(name) : undefined;
     const title = [describeGroupCell({ ...found, live }, attribute, average.value), best?.title].filter(Boolean).join("\n");
@@ -223,7 +226,10 @@ function cellOf({ state, columns, average, marks, sorted, statistics }, i, { kin
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);
-  if (value === undefined) return { text: "", step: "", title: undefined, isOwn };
+  if (value === undefined) {
+    const span = formatSpan(runs, values, attribute);
+    return { text: span, step: "", title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
+  }
   const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
   const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}`;
   return { text: formatCell(value, attribute), step: formatCellStep(attribute, at), title, isOwn };

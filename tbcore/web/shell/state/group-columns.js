@@ -8,7 +8,7 @@ import { formatStep } from "../../lib/format.js";
 import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure, isAround } from "../../lib/group-figure.js";
 import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
 import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
-import { commonValue, sortRuns } from "./columns.js";
+import { commonValue, formatCell, sortRuns } from "./columns.js";
 import { membersOf } from "./grouped.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
@@ -18,6 +18,8 @@ import { membersOf } from "./grouped.js";
 
 /** With more groups, not every figure is formatted to find the column's width. */
 const MAX_MEASURED = 500;
+/** How many more decimals than the figure with the fewest the figures of a column have in common. */
+const MAX_MORE_DECIMALS = 1;
 
 /** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
 export function hasAverages(attribute) {
@@ -82,9 +84,9 @@ export function describeGroups(average, spread) {
   return `Groups: ${describeFigure(AVERAGES[average], spread)}`;
 }
 
-/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] */
-export function formatGroup(statistics, average = "mean") {
-  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average]);
+/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] @param {number} [decimals]  at least */
+export function formatGroup(statistics, average = "mean", decimals = 0) {
+  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average], decimals);
 }
 
 /** What stands beside the figure of a group, such as `≈ best, 2 not finite`; "" for nothing. @param {Statistics} statistics @param {string} [mark] */
@@ -106,12 +108,32 @@ export function describeGroupCell(statistics, { name, stat, step }, average = "m
   return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}`;
 }
 
-/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] @param {ReturnType<typeof marksOfColumn> | null} [marks] */
-export function measureGroups(statistics, average, marks) {
+/**
+ * The decimals that the figures of a column have in common: those of the one that has the most. What
+ * needs far more than the others has its own.
+ * @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average]
+ */
+export function decimalsOf(statistics, average) {
+  const spread = [...(statistics?.values() ?? [])].filter(({ count, low, high }) => count > 1 && high > low).slice(0, MAX_MEASURED);
+  const texts = spread.map((group) => formatGroup(group, average)).filter((text) => !text.includes("e"));
+  const found = texts.map((text) => text.match(/\.(\d+)/)?.[1].length ?? 0).sort((a, b) => a - b);
+  return found.length === 0 ? 0 : Math.min(found[found.length - 1], found[0] + MAX_MORE_DECIMALS);
+}
+
+/** The lowest and the highest value of runs that have no fact in common: `820–1,180`; "" unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+export function formatSpan(runs, values, attribute) {
+  if (attribute?.kind !== "fact") return "";
+  const numbers = runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b);
+  const [low, high] = [numbers[0], numbers[numbers.length - 1]].map((number) => number !== undefined && formatCell(number, attribute));
+  return low && high && low !== high ? `${low}–${high}` : "";
+}
+
+/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] @param {ReturnType<typeof marksOfColumn> | null} [marks] @param {number} [decimals] */
+export function measureGroups(statistics, average, marks, decimals) {
   const all = [...(statistics?.values() ?? [])];
   const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
   const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupCounts(group, marks?.get(name)?.mark)));
-  return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average))), countChars: countChars && countChars + 1 };
+  return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average, decimals))), countChars: countChars && countChars + 1 };
 }
 
 /**
