@@ -10,6 +10,7 @@ argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as m
 """
 
 from tbcore.kinds import SESSION_START_TAG
+from tbcore.values.comparisons import differences_from_best
 from tbcore.values.differences import changed_lines
 from tbcore.values.drawing import drawn_rows, outline_rows
 from tbcore.values.formats import (
@@ -57,7 +58,7 @@ __all__ = [
     "SESSION_START_TAG", "AudioValue", "Average", "ExperimentValue", "GroupCurve", "HistogramValue",
     "ImageValue", "Metadata", "SessionEndValue", "Spread", "Statistics", "Value", "audio",
     "average_precision", "bucket_table", "changed_lines", "column_statistics", "common_points",
-    "drawn_rows", "effective_rows", "experiment", "fields", "group_curve", "group_statistics",
-    "histogram", "hparam_text", "image", "outline_rows", "paths_above", "pr_curve", "scalar",
-    "session_end", "session_start", "tensor", "text",
+    "differences_from_best", "drawn_rows", "effective_rows", "experiment", "fields", "group_curve",
+    "group_statistics", "histogram", "hparam_text", "image", "outline_rows", "paths_above",
+    "pr_curve", "scalar", "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

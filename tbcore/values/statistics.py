@@ -15,20 +15,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tbcore.values.comparisons import t_quantile
+
 Floats = NDArray[np.float64]
 Average = Literal["mean", "median", "iqm"]
 """The mean, the median, or the interquartile mean.
 
 The interquartile mean of n values is the mean without the n // 4 lowest and the n // 4 highest.
 """
-Spread = Literal["range", "deviation", "quartiles", "error", "bootstrap"]
+Spread = Literal["range", "deviation", "quartiles", "error", "interval"]
 """Minimum and maximum; the mean minus and plus the standard deviation; the first and the third
-quartile; the mean minus and plus its standard error; a 95 % bootstrap interval of the mean."""
+quartile; the mean minus and plus its standard error; its 95 % interval by Student's t."""
 
 _MIN_VALUES_FOR_INTERVAL = 3
-"""Minimum number of values for a standard error and for a bootstrap interval."""
-_NUM_DRAWS = 1000
-"""Number of means in a bootstrap."""
+"""Minimum number of values for a standard error and for an interval of the mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,14 +109,14 @@ def _of_sorted(
         return [middle, values[0], _quantile(values, count, 1)]
     if spread == "quartiles":
         return [middle, _quantile(values, count, 0.25), _quantile(values, count, 0.75)]
-    if spread == "bootstrap":
-        ends = _bootstrap(scaled, count)
-    else:
-        squares = np.nansum(np.square(scaled - mean), axis=0)
-        distance = np.sqrt(squares / np.maximum(count - 1, 1))
-        if spread == "error":
-            distance /= np.where(count < _MIN_VALUES_FOR_INTERVAL, np.nan, np.sqrt(count))
-        ends = np.array([mean - distance, mean + distance])
+    squares = np.nansum(np.square(scaled - mean), axis=0)
+    distance = np.sqrt(squares / np.maximum(count - 1, 1))
+    if spread != "deviation":
+        distance /= np.where(count < _MIN_VALUES_FOR_INTERVAL, np.nan, np.sqrt(count))
+    if spread == "interval":
+        sizes, at = np.unique(count, return_inverse=True)
+        distance *= np.array([t_quantile(max(size - 1, 1)) for size in sizes.tolist()])[at]
+    ends = np.array([mean - distance, mean + distance])
     with np.errstate(over="ignore"):  # The mean plus the deviation may be beyond all floats.
         return [middle, *np.ldexp(ends, exponent)]
 
@@ -139,29 +139,3 @@ def _quantile(values: Floats, count: NDArray[np.int64], q: float) -> Floats:
     columns, part = np.arange(len(count)), position - below
     upper = values[np.minimum(below + 1, count - 1), columns]
     return values[below, columns] * (1 - part) + upper * part
-
-
-def _bootstrap(values: Floats, count: NDArray[np.int64]) -> Floats:
-    """The 2.5 % and 97.5 % percentiles of the means of values drawn with replacement.
-
-    Columns with equally many values have the same draws, which depend on nothing but this number.
-    """
-    ends = np.full((2, len(count)), np.nan)
-    for num_values in np.unique(count[count >= _MIN_VALUES_FOR_INTERVAL]).tolist():
-        is_here = count == num_values
-        means = bootstrap_draws(num_values) @ values[:num_values, is_here] / num_values
-        # Sorting is faster along the contiguous axis.
-        means = np.sort(np.ascontiguousarray(means.T), axis=1).T
-        # A rounding error must not take the interval beyond values that are all equal.
-        means = means.clip(values[0, is_here], values[num_values - 1, is_here])
-        num_means = np.full(means.shape[1], _NUM_DRAWS)
-        ends[:, is_here] = [_quantile(means, num_means, q) for q in (0.025, 0.975)]
-    return ends
-
-
-def bootstrap_draws(num_values: int) -> Floats:
-    """How often each draw has each value, of shape (_NUM_DRAWS, num_values); always the same."""
-    drawn = np.random.default_rng(0).integers(num_values, size=(_NUM_DRAWS, num_values))
-    drawn += num_values * np.arange(_NUM_DRAWS)[:, None]
-    times = np.bincount(drawn.ravel(), minlength=drawn.size)
-    return times.reshape(drawn.shape).astype(np.float64)

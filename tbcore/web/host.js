@@ -122,7 +122,8 @@
  * @property {string} rule  as in the address
  * @property {"mean" | "median" | "iqm"} average  which average of their runs' values groups show
  * @property {string} averageName  in words: "mean", "median" or "interquartile mean"
- * @property {"deviation" | "error" | "bootstrap" | "quartiles" | "range"} spread  what bands around it cover
+ * @property {"deviation" | "error" | "interval" | "quartiles" | "range"} spread  what is beside it, and what bands around it cover
+ * @property {string} spreadName  in words, such as "± standard deviation (n − 1)"
  * @property {RunGroup[]} groups  in the order of the run list
  * @property {ReadonlyMap<string, readonly string[]>} archived  the names of the runs that were put away,
  *   by group: they are in no average. None while archived runs are shown

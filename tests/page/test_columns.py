@@ -271,7 +271,7 @@ SEEDS: dict[str, list[float]] = {
     "none": [float("nan"), float("nan")],
 }
 FIGURES = {
-    "lucky/*": "0.60 ± 0.44",
+    "lucky/*": "0.600 ± 0.436",
     "steady/*": "0.450 ± 0.050",
     "some/*": "0.250 ± 0.071",
     "none/*": "NaN",
@@ -309,22 +309,23 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
         wait_for_cells(page, name, figure, "0.1" if name == "lucky/*" else "0.01", "")
     heading = page.get_by_role("columnheader", name="loss").get_by_role("button")
     assert heading.get_attribute("title") == (
-        "Last value of loss\nGroups: mean ± standard deviation of the sample (n − 1)\nClick to sort"
+        "Last value of loss\nGroups: mean ± standard deviation (n − 1)\nClick to sort"
     )
     heading.click()
     wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
     heading.click()
     wait_for_names(page, "lucky/*,steady/*,some/*,none/*")
-    wait_for_cells(page, "lucky/*", "0.60 ± 0.44", "0.1", "")
+    wait_for_cells(page, "lucky/*", "0.600 ± 0.436", "0.1", "")
     page.get_by_role("button", name="Expand some/*").click()
     wait_for_names(page, "lucky/*,steady/*,some/*,some/s2,some/s0,some/s1,none/*")
     page.get_by_role("separator", name="Width of the run list").press("Enter")
     page.wait_for_function("() => document.querySelector('aside').offsetWidth > 300")
     assert page.evaluate(GROUP_CELL, "some/*") == {
         "title": "loss: mean of the last values of 2 runs: 0.25, "
-        "standard deviation of the sample (n − 1) 0.0707107, 1 run NaN or infinite, not in it",
-        "text": "0.250 ± 0.071 1 not finite",
-        "counts": "1 not finite",
+        "± standard deviation (n − 1) 0.0707107, 1 run NaN or infinite, not in it\n"
+        "Fewer than 3 values cannot be compared with the best",
+        "text": "0.250 ± 0.071 n too small, 1 not finite",
+        "counts": "n too small, 1 not finite",
         "isCut": False,
     }
     none = page.evaluate(GROUP_CELL, "none/*")
@@ -357,7 +358,7 @@ def test_one_choice_of_average_is_for_the_list_its_table_and_the_charts(
         wait_for_cells(page, name, figure)
     page.wait_for_function("() => location.hash.includes('group=seeds&average=median')")
     heading = page.get_by_role("columnheader", name="loss").get_by_role("button")
-    title = "Groups: median, with the first and the third quartile"
+    title = "Groups: median, quartiles"
     assert title in (heading.get_attribute("title") or "")
     heading.click()
     wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
@@ -371,7 +372,7 @@ def test_one_choice_of_average_is_for_the_list_its_table_and_the_charts(
     found = [float(first[name]) for name in names]
     assert found == pytest.approx(np.quantile(values.astype(float), [0.5, 0.25, 0.75]))
     page.get_by_role("button", name="Grouped: seeds").click()
-    page.get_by_label("Groups show").select_option("mean, ± deviation")
+    page.get_by_label("Groups show").select_option("mean ± deviation")
     wait_for_cells(page, "lucky/*", FIGURES["lucky/*"])
     page.wait_for_function("() => !location.hash.includes('average=')")
 
@@ -392,7 +393,7 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
     address = "#scalars&columns=loss:last,loss:min,lr,seed"
     for group, cells in (
         ("", ("lucky/s0", "0.1", "0.1", "0.1", "0")),
-        ("&group=seeds", ("lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")),
+        ("&group=seeds", ("lucky/*", "0.600 ± 0.436", "0.600 ± 0.436", "0.1", "")),
     ):
         page = profile.open(seeds.url, address + group)
         wait_for_cells(page, *cells)
@@ -415,7 +416,7 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
         "(width) => document.querySelector('aside').offsetWidth === width", arg=narrow
     )
     again = profile.open(seeds.url, address + "&group=seeds")
-    wait_for_cells(again, "lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")
+    wait_for_cells(again, "lucky/*", "0.600 ± 0.436", "0.600 ± 0.436", "0.1", "")
     assert again.locator("aside").bounding_box()["width"] == narrow
 
 

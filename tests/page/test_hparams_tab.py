@@ -669,7 +669,7 @@ def test_runs_that_are_grouped_in_the_list_are_one_row_with_their_mean(
     assert best.startswith("Best mean val/loss 0.438 ± 0.063 (n = 3) at step 1 on average good/*")
     title = tab.page.locator("tr[data-name='partly/*'] td").first.get_attribute("title")
     assert title == (
-        "mean of the last values of 2 runs: 1.5, standard deviation of the sample (n − 1) 0.707107,"
+        "mean of the last values of 2 runs: 1.5, ± standard deviation (n − 1) 0.707107,"
         " 1 run NaN or infinite, not in it, at step 1 on average"
     )
     assert tab.page.locator(".brush").count() == 2  # the learning rate and the loss

@@ -867,17 +867,16 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     tooltip = "() => tb.all('.tb-chart-tooltip')[0].textContent"
 
     page.get_by_role("button", name="Grouped: seeds").click()
-    page.get_by_label("Groups show").select_option("mean, 95 % in charts")
+    page.get_by_label("Groups show").select_option("mean ± 95 % interval")
     page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
-    page.wait_for_function("() => location.hash.includes('&average=mean-bootstrap')")
+    page.wait_for_function("() => location.hash.includes('&average=mean-interval')")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
-    until(lambda: hover(page, "reward", 10, 99) and "bootstrap" in page.evaluate(tooltip))
+    until(lambda: hover(page, "reward", 10, 99) and "interval" in page.evaluate(tooltip))
     row = hover(page, "reward", 10, 99)[0]
     assert (row[0], row[1]) == ("ppo/*", "2")
-    # Of 1,000 draws of 0, 1, 2, 3, 4, about 2.5 % have a mean up to 0.8.
-    assert 0.6 <= float(row[2]) <= 1
-    assert 3 <= float(row[3]) <= 3.4
-    assert "bootstrap 95 % of the mean · mean" in page.evaluate(tooltip)
+    # Of 0, 1, 2, 3, 4: 2.776 * sqrt(2.5 / 5) from the mean.
+    assert [float(row[2]), float(row[3])] == pytest.approx([2 - 1.963, 2 + 1.963], abs=0.001)
+    assert "95 % interval of the mean · mean" in page.evaluate(tooltip)
 
     page.get_by_role("button", name="Grouped: seeds").click()
     page.get_by_label("Groups show").select_option("median, quartiles")
@@ -1027,11 +1026,11 @@ def test_the_table_begins_with_the_final_value_of_groups(profile: Any, configs: 
     page = profile.open(configs.url, address)
     heading = page.get_by_role("button", name="Final: mean ± SD", exact=True)
     heading.wait_for()
-    assert "standard deviation of the sample (n − 1)" in heading.get_attribute("title")
+    assert "standard deviation (n − 1)" in heading.get_attribute("title")
     columns = page.evaluate("() => tb.all('.tb-legend thead th').map((th) => th.dataset.column)")
     assert columns[:3] == ["name", "final", "value"]
     (first, second) = page.evaluate(FINAL_CELLS)
-    title = "mean of the last values of 3 runs: 0.75, standard deviation of the sample (n − 1) 0.25"
+    title = "mean of the last values of 3 runs: 0.75, ± standard deviation (n − 1) 0.25"
     assert first == ["cfg0/*", "0.75 ± 0.25", title]
     assert second[:2] == ["cfg1/*", "0.38 ± 0.18 (2 of 3, 1 not finite)"]
     assert second[2].endswith(", 1 run NaN or infinite, not in it")

@@ -33,6 +33,7 @@ from tbcore.values import (
     GroupCurve,
     Spread,
     common_points,
+    differences_from_best,
     effective_rows,
     group_curve,
     group_statistics,
@@ -47,6 +48,8 @@ Grid = int | Sequence[float] | NDArray[Any] | None
 Grouper = Callable[[str], str]
 """Returns the name of a run's group."""
 
+MAX_P = 0.05
+"""With a smaller p value, two groups differ."""
 _FLAGS = re.IGNORECASE | re.ASCII
 _ENDS = r"_\-. ,+"
 _SEED = re.compile(
@@ -281,6 +284,49 @@ def statistics_of(
         found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged,
         None if ended is None else count(is_out),
     )  # fmt: skip
+
+
+def marks_of_best(
+    groups: Groups, runs: Sequence[str], values: Sequence[float | None], *, is_lowest: bool
+) -> list[str]:
+    """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
+    `n too small` or "".
+
+    None stands for a run whose value is in no mean. `tbcore.values.differences_from_best` has the
+    rule.
+    """
+    members: list[dict[str, float]] = [{} for _ in groups.names]
+    for run, code, value in zip(runs, groups.of_run.tolist(), values, strict=True):
+        if value is not None and np.isfinite(value):
+            members[code][run] = value
+    if sum(map(bool, members)) < 2:
+        return [""] * len(members)
+    p = differences_from_best(list(map(_by_seed, members)), "min" if is_lowest else "max")
+    is_known = np.isfinite(p).sum() > 1
+    return [
+        "best" if x > 1
+        else "≈ best" if x >= MAX_P
+        else "n too small" if np.isnan(x) and own and is_known
+        else ""
+        for x, own in zip(p.tolist(), members, strict=True)
+    ]  # fmt: skip
+
+
+def _by_seed(values: Mapping[str, float]) -> Mapping[str, float]:
+    """The values by the seeds in the names of runs, else by numbers at the ends of path segments;
+    by the names if two runs have the same."""
+    for part in (_SEED, _NUMBER):
+        seeds = {
+            "/".join(
+                re.sub("[^a-z0-9]", "", found[0].lower())
+                for segment in run.split("/")
+                for found in part.finditer(segment)
+            ): value
+            for run, value in values.items()
+        }
+        if len(seeds) == len(values) and "" not in seeds:
+            return seeds
+    return values
 
 
 def curve_of(

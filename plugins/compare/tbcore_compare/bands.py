@@ -14,13 +14,14 @@ MAX_STEPS = 2000
 """Maximum number of steps of a band; of more, as many are chosen, evenly among all."""
 
 
-def band_of(group: Sequence[ScalarSeries], average: Average) -> dict[str, NDArray[np.float64]]:
+def band_of(
+    group: Sequence[ScalarSeries], average: Average, spread: Spread
+) -> dict[str, NDArray[np.float64]]:
     """The average of some series at the steps at which any of them has a point.
 
-    `low` and `high` are the mean minus and plus the deviation, or else the quartiles.
+    `low` and `high` are the ends of the spread.
     """
     runs = [effective_rows(each.step, each.value, each.segment_starts) for each in group]
-    spread: Spread = "deviation" if average == "mean" else "quartiles"
     found = group_curve(common_points((x for x, _ in runs), MAX_STEPS), runs, average, spread)
     return {
         **{"step": found.x, "mean": found.average, "low": found.low, "high": found.high},

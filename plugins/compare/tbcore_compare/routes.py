@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from starlette.routing import Route
 
 from tbcore import BadRequestError, Multiplexer, NotFoundError, RunHParams
 from tbcore.http import columns_response, json_body, string_in, strings_in
-from tbcore.values import Average
+from tbcore.values import Average, Spread
 from tbcore_compare.bands import MAX_STEPS, band_of
 from tbcore_compare.reader import (
     SCALARS,
@@ -77,7 +78,10 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
 
     def bands(request: Request) -> Response:
         body = json_body(request)
-        tag, average = string_in(body, "tag"), _average_in(body)
+        tag, average = string_in(body, "tag"), _choice_in(body, "average", get_args(Average))
+        spread: Spread = "deviation" if average == "mean" else "quartiles"
+        if "spread" in body:
+            spread = _choice_in(body, "spread", get_args(Spread))
         header, tables = [], []
         for group in _groups_in(body):
             found = []
@@ -85,7 +89,7 @@ def make_routes(multiplexer: Multiplexer) -> list[Route]:
                 with suppress(NotFoundError):
                     found.append(multiplexer.scalars(run, tag, claims=SCALARS))
             logged = [series for series in found if len(series)]
-            band = band_of(logged, average) if logged else {"step": np.empty(0)}
+            band = band_of(logged, average, spread) if logged else {"step": np.empty(0)}
             num_steps = len(band["step"])
             if num_steps >= MAX_STEPS:
                 num_steps = len(np.unique(np.concatenate([series.step for series in logged])))
@@ -107,13 +111,13 @@ def _runs_in(body: Any) -> list[str]:
     return names
 
 
-def _average_in(body: Any) -> Average:
-    """The name of an average in a body."""
-    name = string_in(body, "average")
-    for average in get_args(Average):
-        if average == name:
-            return cast(Average, average)
-    raise BadRequestError(f'"average" must be mean, median or iqm, got {name!r}')
+def _choice_in(body: Any, field: str, choices: Sequence[str]) -> Any:
+    """One of these names in a field of a body."""
+    name = string_in(body, field)
+    if name in choices:
+        return name
+    names = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    raise BadRequestError(f'"{field}" must be {names}, got {name!r}')
 
 
 def _groups_in(body: Any) -> list[list[str]]:

@@ -123,7 +123,7 @@ class Charts:
             for name, lines in found.items()
         }
         pairs = {name: [pair for _, pair in runs if pair] for name, runs in groups.items()}
-        finals = self._finals(found, request.average)
+        finals = self._finals(found, request.average, request.spread)
         start, stop = _extent(window, [line for lines in pairs.values() for line, _ in lines])
         names = [run for runs in request.groups.values() for run in runs]
         data = ChartData({**self._header(request, start, stop, names), "groups": []}, [])
@@ -158,17 +158,18 @@ class Charts:
         return data
 
     def _finals(
-        self, groups: Mapping[str, list[tuple[str, ScalarSeries, Line]]], average: Average
+        self,
+        groups: Mapping[str, list[tuple[str, ScalarSeries, Line]]],
+        average: Average,
+        spread: Spread,
     ) -> list[dict[str, Any]]:
         """For each group, the statistics of its runs' last values, which are not smoothed.
 
         If all of them are NaN or all are one of the infinities, `common` is this value.
-        Their spread is the deviation, or the quartiles if the average is not the mean.
         """
         runs = [(i, *run) for i, lines in enumerate(groups.values()) for run in lines]
         logged = [(i, run, series.value[-1]) for i, run, series, _ in runs if len(series)]
         values, group = [value for *_, value in logged], [i for i, *_ in logged]
-        spread: Spread = "deviation" if average == "mean" else "quartiles"
         found = group_statistics(values, group, len(groups), average, spread)
         live = Counter(i for i, run, _ in logged if self._multiplexer.is_live(run))
         names = "average", "low", "high", "count", "nonfinite"

@@ -21,7 +21,7 @@ MAX_BOUND = 1e300
 """Maximum absolute value of `from` and `to`, so that a range with margins has a finite width."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing", "smoothing_kind"}
 """The fields that requests for lines and for bands have in common."""
-SPREADS_OF_MEANS = ("deviation", "error", "bootstrap")
+SPREADS_OF_MEANS = ("deviation", "error", "interval")
 """Spreads around the mean, which say nothing about a median or an interquartile mean."""
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)

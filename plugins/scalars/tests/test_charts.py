@@ -193,17 +193,19 @@ def test_the_final_value_of_a_group_is_over_the_last_values_of_its_runs(
     client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
     values = np.array([0.25, 0.5, 1.5])
     part = {"from": 0, "to": 1, "smoothing": 0.9}
-    for body in ({}, part, {"x": "wall"}, {"x": "relative"}, {"spread": "error"}):
+    for more in ({}, part, {"x": "wall"}, {"x": "relative"}, {"spread": "error"}):
+        body = {"spread": "deviation", **more}
         final = groups_of(client, "loss", **body)["a"]["final"]
         assert final["average"] == values.mean()
-        assert final["high"] - final["average"] == pytest.approx(values.std(ddof=1))
-        assert final["average"] - final["low"] == pytest.approx(values.std(ddof=1))
+        deviation = values.std(ddof=1) / (math.sqrt(3) if body["spread"] == "error" else 1)
+        assert final["high"] - final["average"] == pytest.approx(deviation)
+        assert final["average"] - final["low"] == pytest.approx(deviation)
         assert (final["count"], final["nonfinite"], final["live"]) == (3, 0, 0)
     nonfinite = groups_of(client, "loss")["b"]["final"]
     assert "common" not in nonfinite
     assert (nonfinite["average"], nonfinite["count"], nonfinite["nonfinite"]) == (3, 1, 2)
 
-    median = groups_of(client, "loss", average="median")["a"]["final"]
+    median = groups_of(client, "loss", average="median", spread="quartiles")["a"]["final"]
     assert median["average"] == 0.5
     assert [median["low"], median["high"]] == np.quantile(values, [0.25, 0.75]).tolist()
     for run, values in {
@@ -334,7 +336,7 @@ fields = {
     "smoothing": st.sampled_from([0, 0.5, 0.999, math.nextafter(1, 0), 5e-324]),
     "margin": st.sampled_from([0, 0.5, 1]),
     "known": st.dictionaries(st.sampled_from(["a", "b"]), st.text(max_size=3)),
-    "spread": st.sampled_from(["range", "deviation", "quartiles", "error", "bootstrap"]),
+    "spread": st.sampled_from(["range", "deviation", "quartiles", "error", "interval"]),
     "average": st.sampled_from(["mean", "median", "iqm"]),
     "format": st.sampled_from(["csv", "json"]),
 }
@@ -415,8 +417,8 @@ def test_invalid_requests_for_bands(client: TbcoreClient) -> None:
         ({"tag": "t", "groups": {}, "spread": "all"}, '"spread" must be one of range'),
         ({"tag": "t", "groups": {}, "average": "mode"}, '"average" must be one of mean'),
         (
-            {"tag": "t", "groups": {}, "average": "median", "spread": "bootstrap"},
-            '"spread" must be range or quartiles with "average" median, got "bootstrap"',
+            {"tag": "t", "groups": {}, "average": "median", "spread": "interval"},
+            '"spread" must be range or quartiles with "average" median, got "interval"',
         ),
     ]:
         response = client.post("data/plugin/scalars/bands", json=body)

@@ -1,34 +1,37 @@
 /** Statistics of a value of each run of a group; tbcore/values/statistics.py is the same for the server, and tests/statistics.json has what both must do. No DOM. */
 
+import { MIN_VALUES, tQuantile } from "./comparisons.js";
+
 /** The averages that a reader can choose, in words. */
 export const AVERAGES = Object.freeze({ mean: "mean", median: "median", iqm: "interquartile mean" });
 
 /** @typedef {keyof typeof AVERAGES} Average */
 
 /**
- * The average of the finite values with its spread: of a mean, the standard deviation of the sample
- * below and above it, over n - 1, which is 0 for a single value; of a median and of an interquartile
- * mean, which leaves out the lowest and the highest quarter, the first and the third quartile.
+ * The average of the finite values with its spread; an interquartile mean leaves out the lowest and
+ * the highest quarter. Around a mean, that is the standard deviation of the sample, over n - 1, which
+ * is 0 for a single value; its standard error or a 95 % interval, which need three values; around any
+ * average, the quartiles, or the lowest and the highest value.
  * @param {readonly number[]} values
  * @param {Average} [average]
  * @param {number} [live]  number of runs that are still being written
+ * @param {import("./group-figure.js").Spread} [spread]
  * @returns {import("./group-figure.js").Statistics}
  */
-export function statisticsOf(values, average = "mean", live = 0) {
+export function statisticsOf(values, average = "mean", live = 0, spread = average === "mean" ? "deviation" : "quartiles") {
   const finite = values.filter(Number.isFinite);
   const [count, nonfinite] = [finite.length, values.length - finite.length];
   if (count === 0) {
     const common = values.every((value) => Object.is(value, values[0])) ? values[0] : undefined;
-    return { average: NaN, low: NaN, high: NaN, count, nonfinite, live, common };
+    return { average: NaN, low: NaN, high: NaN, spread, count, nonfinite, live, common };
   }
-  if (average === "mean") {
-    const { mean, deviation } = meanOf(finite);
-    return { average: mean, low: mean - deviation, high: mean + deviation, count, nonfinite, live };
-  }
+  const { mean, deviation } = meanOf(finite);
+  const around = spread === "deviation" ? deviation : count < MIN_VALUES ? NaN : (deviation / Math.sqrt(count)) * (spread === "interval" ? tQuantile(count - 1) : 1);
   finite.sort((a, b) => a - b);
   const cut = Math.floor(count / 4);
-  const middle = average === "median" ? quantileOf(finite, 0.5) : meanOf(finite.slice(cut, count - cut)).mean;
-  return { average: middle, low: quantileOf(finite, 0.25), high: quantileOf(finite, 0.75), count, nonfinite, live };
+  const middle = average === "mean" ? mean : average === "median" ? quantileOf(finite, 0.5) : meanOf(finite.slice(cut, count - cut)).mean;
+  const [low, high] = spread === "quartiles" ? [quantileOf(finite, 0.25), quantileOf(finite, 0.75)] : spread === "range" ? [finite[0], finite[count - 1]] : [mean - around, mean + around];
+  return { average: middle, low, high, spread, count, nonfinite, live };
 }
 
 /** @param {readonly number[]} values  finite ones, at least one */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { membersOf } from "../../../tbcore/web/shell/state/grouped.js";
 import { cpuTime, generator } from "./tools.mjs";
 
@@ -37,7 +37,7 @@ test("a group shows its mean and deviation, not the value of one run", () => {
   assert.ok(figure);
   assert.equal(
     describeGroupCell({ ...figure, live: 1 }, LOSS),
-    "loss: mean of the last values of 2 runs: 0.6, standard deviation of the sample (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run without the tag, 1 run still being written",
+    "loss: mean of the last values of 2 runs: 0.6, ± standard deviation (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run without the tag, 1 run still being written",
   );
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }), /mean of the lowest values of 2 runs: .*not in it, 1 run without the tag$/);
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }), /mean of the values at step 1,000 of 2 runs/);
@@ -116,7 +116,7 @@ test("a column of lowest values counts the runs that end with NaN or infinity", 
   assert.equal(lastOf(attribute), "loss:last");
   assert.equal(lastOf(LOSS), null);
   const statistics = groupStatistics(membersOf(runs, groupOf), values, "mean", last);
-  assert.deepEqual(Array.from(statistics.values(), formatGroupCounts), ["1 not finite, 1 diverged", "1 without the tag"]);
+  assert.deepEqual(Array.from(statistics.values(), (figure) => formatGroupCounts(figure)), ["1 not finite, 1 diverged", "1 without the tag"]);
   const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:min", attribute, values, last }]);
   assert.deepEqual(header.slice(4), ["loss:min n", "loss:min nonfinite", "loss:min diverged"]);
   assert.deepEqual(rows.map((row) => row.slice(4)), [[2, 1, 1], [2, 0, 0]]);
@@ -143,4 +143,21 @@ test("a value at a step is of the runs that logged that far, as in the shell and
     assert.deepEqual(rows, [["g", runs.length, mean ?? "", deviation ?? "", n, nonfinite, ended]]);
   }
   assert.equal(lastOf({ ...LOSS, stat: "at", step: 20 }), "loss:last");
+});
+
+test("figures of a column have equal decimals, but for one that needs far more", () => {
+  const groups = (/** @type {number[][]} */ ...all) => groupStatistics(new Map(all.map((values, i) => [`g${i}`, values.map((_, k) => `g${i}/${k}`)])), new Map(all.flatMap((values, i) => values.map((value, k) => [`g${i}/${k}`, value]))));
+  const texts = (/** @type {number[][]} */ ...all) => {
+    const found = groups(...all);
+    return Array.from(found.values(), (group) => formatGroup(group, "mean", decimalsOf(found)));
+  };
+  assert.deepEqual(texts([0.5, 0.6], [0.801, 0.805], [1, 1]), ["0.5500 ± 0.0707", "0.8030 ± 0.0028", "1 ± 0"]);
+  assert.deepEqual(texts([0.5, 0.6], [0.45206, 0.45226], [0.8, 0.80000000001]), ["0.5500 ± 0.0707", "0.45216 ± 0.00014", "0.8 ± 7.1e-12"]);
+});
+
+test("facts that differ inside a group are a span", () => {
+  const values = new Map([["a", 820], ["b", 1180], ["c", 820]]);
+  const step = /** @type {any} */ ({ kind: "fact", name: "step" });
+  assert.equal(formatSpan(["a", "b", "none"], values, step), "820–1,180");
+  assert.deepEqual([formatSpan(["a", "c"], values, step), formatSpan(["none"], values, step), formatSpan(["a", "b"], values, /** @type {any} */ ({ kind: "hparam", name: "lr" }))], ["", "", ""]);
 });

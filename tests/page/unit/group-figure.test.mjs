@@ -35,7 +35,7 @@ test("quartiles have as many decimals as the average, which the nearer of them g
 
 test("a group says which of its runs are not in its average", () => {
   const all = { average: 0.5, low: 0.4, high: 0.6, count: 5, nonfinite: 0, live: 0 };
-  assert.deepEqual(groupFigure(all), { text: "0.50 ± 0.10", title: "mean of the last values of 5 runs: 0.5, standard deviation of the sample (n − 1) 0.1" });
+  assert.deepEqual(groupFigure(all), { text: "0.50 ± 0.10", title: "mean of the last values of 5 runs: 0.5, ± standard deviation (n − 1) 0.1" });
   const some = groupFigure({ ...all, count: 3, nonfinite: 2, live: 1 });
   assert.equal(some.text, "0.50 ± 0.10 (3 of 5, 2 not finite, 1 live)");
   assert.match(some.title, /3 runs: 0.5, .*, 2 runs NaN or infinite, not in it, 1 run still being written$/);

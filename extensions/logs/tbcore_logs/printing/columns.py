@@ -15,7 +15,7 @@ from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of, values_of
 from tbcore_logs.errors import instead
-from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
+from tbcore_logs.groups import Groups, GroupStatistics, group_runs, marks_of_best, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable
@@ -310,7 +310,17 @@ def group_table(
             printed.append(PrintedColumn(f"{column.text} {name}", part=name))
             known.append(column if name == "mean" else printed[-1].name)
             cells.append([None if value != value else computed(value) for value in values.tolist()])
-        texts.append([_figure(found, code) for code in range(len(members))])
+        own_texts = [_figure(found, code) for code in range(len(members))]
+        if column is order:  # Sorted by it, the first is the best.
+            finite = [
+                None if name in (column.ended or ()) else column.cells.get(name) for name in names
+            ]
+            marks = marks_of_best(groups, names, finite, is_lowest=not reverse)
+            own_texts = [
+                f"{text}, {mark}" if mark else text
+                for text, mark in zip(own_texts, marks, strict=True)
+            ]
+        texts.append(own_texts)
     rows = [list(row) for row in zip(*cells, range(len(members)), strict=True)]
     if isinstance(order, str):
         known = [column.name for column in printed]

@@ -19,14 +19,14 @@ import { useNear } from "tbcore/ui.js";
 export function CurveCard({ host, tag, columns, cursor }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
-  const { average = "mean", averageName = "mean" } = host.groups.value ?? {};
+  const { average = "mean", averageName = "mean", spread = "deviation", spreadName = "" } = host.groups.value ?? {};
   const groups = columns.filter(({ runs }) => runs.length > 1);
   const single = columns.filter(({ runs }) => runs.length === 1);
   const ofRuns = useColumns(host, "curves", { tag }, single.flatMap(({ runs }) => runs), isNear && single.length > 0);
   const members = groups.map(({ runs }) => runs.map(({ name }) => name));
-  const ofGroups = useColumns(host, "bands", { tag, groups: members, average }, groups.flatMap(({ runs }) => runs), isNear && groups.length > 0);
+  const ofGroups = useColumns(host, "bands", { tag, groups: members, average, spread }, groups.flatMap(({ runs }) => runs), isNear && groups.length > 0);
   const { lines, longest } = useMemo(() => linesOf(ofRuns.answer, single), [ofRuns.answer, columns]);
-  const { bands, mostSteps } = useMemo(() => bandsOf(ofGroups.answer, groups, averageName), [ofGroups.answer, columns, averageName]);
+  const { bands, mostSteps } = useMemo(() => bandsOf(ofGroups.answer, groups, averageName, spreadName), [ofGroups.answer, columns, averageName]);
   const notes = [
     longest > 0 && `Of curves with up to ${formatStep(longest)} points, the lowest and highest of each part are drawn.`,
     mostSteps > 0 && `Of groups with up to ${formatStep(mostSteps)} steps, the averages at some are drawn.`,
@@ -64,14 +64,15 @@ function linesOf(answer, columns) {
  * @param {import("tbcore/requests.js").Columns | null} answer
  * @param {readonly import("./columns.js").Column[]} groups
  * @param {string} average  in words
+ * @param {string} spread  in words
  */
-function bandsOf(answer, groups, average) {
+function bandsOf(answer, groups, average, spread) {
   /** @type {{ num_runs: number, num_steps: number }[]} */
   const header = answer?.header.length === groups.length ? answer.header : [];
   const bands = header.flatMap(({ num_runs: numRuns }, i) => {
     const { step: x, ...columns } = /** @type {any} */ (answer?.tables[i]);
     const { name, color, archived } = groups[i];
-    return numRuns > 0 ? [{ name, color, numRuns, archived, average, label: average === "mean" ? "± standard deviation (n − 1)" : "quartiles", x, ...columns }] : [];
+    return numRuns > 0 ? [{ name, color, numRuns, archived, average, label: spread, x, ...columns }] : [];
   });
   const mostSteps = header.reduce((most, { num_steps: count }, i) => Math.max(most, count > (answer?.tables[i].step?.length ?? 0) ? count : 0), 0);
   return { bands, mostSteps };

@@ -1,7 +1,7 @@
 /** The rows of the table: what each column has, and whether that differs. No DOM. */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/format.js";
-import { groupFigure, statisticsOf } from "tbcore/groups.js";
+import { groupFigure, marksOfBest, statisticsOf } from "tbcore/groups.js";
 import { compareNames } from "tbcore/text-names.js";
 
 /**
@@ -29,7 +29,9 @@ import { compareNames } from "tbcore/text-names.js";
  * @property {string} [title]
  * @property {string} [note]  less important text
  * @property {boolean} [isMissing]  whether the column lacks it
- * @property {boolean} [isBest]
+ * @property {string} [mark]  such as `best`
+ * @property {string} [why]  a test for it
+ * @property {ReadonlyMap<string, number>} [values]  of a group, whose mean is \`value\`: those of its runs
  * @property {number} [value]  to compute how far it is from the baseline's
  * @property {string} [change]  that distance
  *
@@ -153,20 +155,22 @@ const NAMES = { last: "last", min: "lowest", max: "highest" };
  * @param {readonly string[]} tags
  * @param {(run: string, tag: string) => Value | null | undefined} valueOf  null if it was not logged,
  *   undefined while that is not known
- * @param {{ average: "mean" | "median" | "iqm", averageName: string }} averaging  of groups
+ * @param {Pick<import("tbcore/host.js").Grouping, "average" | "averageName" | "spread">} averaging  of groups
  * @returns {Row[]}
  */
-export function valueRows(columns, factsOf, tags, valueOf, { average, averageName }) {
+export function valueRows(columns, factsOf, tags, valueOf, averaging) {
   /** @param {string} tag @param {"last" | "min" | "max"} which @returns {Row} */
   const rowOf = (tag, which) => {
     const cells = columns.map(({ runs, isGroup }) => {
       const values = runs.map(({ name }) => valueOf(name, tag));
       if (values.includes(undefined)) return { text: "…" };
       const logged = values.flatMap((value) => value ?? []);
+      const names = runs.flatMap(({ name }, i) => (values[i] ? [name] : []));
       if (logged.length === 0) return { text: NOT_LOGGED, isMissing: true };
       if (!isGroup) return cellOfValue(logged[0], which);
       const live = runs.filter(({ name }, i) => values[i] && factsOf.get(name)?.live).length;
-      return cellOfGroup(logged, which, runs.length - logged.length, live, average, averageName);
+      const byRun = averaging.average === "mean" ? new Map(names.map((name, i) => [name, logged[i][which]])) : undefined;
+      return { ...cellOfGroup(logged, which, runs.length - logged.length, live, averaging), values: byRun };
     });
     const [base] = cells;
     for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
@@ -191,11 +195,11 @@ function cellOfValue(value, which) {
   };
 }
 
-/** @param {readonly Value[]} logged @param {"last" | "min" | "max"} which @param {number} missing @param {number} live @param {"mean" | "median" | "iqm"} average @param {string} averageName @returns {Cell} */
-function cellOfGroup(logged, which, missing, live, average, averageName) {
+/** @param {readonly Value[]} logged @param {"last" | "min" | "max"} which @param {number} missing @param {number} live @param {Parameters<typeof valueRows>[4]} averaging @returns {Cell} */
+function cellOfGroup(logged, which, missing, live, { average, averageName, spread }) {
   const numbers = logged.map((value) => value[which]);
   const diverged = which === "last" ? 0 : logged.filter((value) => Number.isFinite(value[which]) && !Number.isFinite(value.last)).length;
-  const statistics = { ...statisticsOf(numbers, average, live), missing, diverged };
+  const statistics = { ...statisticsOf(numbers, average, live, spread), missing, diverged };
   const { text, title } = groupFigure(statistics, averageName, `${NAMES[which]} values`);
   return { text, title, value: statistics.count > 0 ? statistics.average : (statistics.common ?? NaN) };
 }
@@ -214,12 +218,16 @@ export function changeOf(base, value) {
   return base === 0 ? text : `${text} (${sign}${formatValue(Math.abs(change / base) * 100, 3)} %)`;
 }
 
-/** Marks the cells with the best value, unless all have it. @param {Cell[]} cells @param {"min" | "max"} which */
+/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which */
 function markBest(cells, which) {
+  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which) : [];
   const numbers = cells.flatMap(({ value }) => (value !== undefined && Number.isFinite(value) ? [value] : []));
   const best = numbers.reduce((a, b) => (which === "min" ? Math.min(a, b) : Math.max(a, b)), which === "min" ? Infinity : -Infinity);
-  if (numbers.every((number) => number === best)) return;
-  for (const cell of cells) cell.isBest = cell.value === best;
+  const areEqual = numbers.every((number) => number === best);
+  for (const [i, cell] of cells.entries()) {
+    const { mark, title } = marks[i] ?? { mark: !areEqual && cell.value === best ? "best" : "", title: "" };
+    Object.assign(cell, { mark, why: title });
+  }
 }
 
 // --- tags ----------------------------------------------------------------------------------------

@@ -127,10 +127,10 @@ function useValueRows(host, columns, factsOf, tags) {
   const runs = columns.flatMap((column) => column.runs);
   const { answer, error } = useColumns(host, "values", { tags }, runs, tags.length > 0);
   const valueOf = useMemo(() => readValues(answer), [answer]);
-  const { average = "mean", averageName = "mean" } = host.groups.value ?? {};
+  const { average = "mean", averageName = "mean", spread = "deviation" } = host.groups.value ?? {};
   const rows = useMemo(
-    () => valueRows(columns, factsOf, tags, valueOf, { average, averageName }),
-    [columns, factsOf, tags.join("\n"), valueOf, average],
+    () => valueRows(columns, factsOf, tags, valueOf, { average, averageName, spread }),
+    [columns, factsOf, tags.join("\n"), valueOf, average, spread],
   );
   return { rows, error };
 }

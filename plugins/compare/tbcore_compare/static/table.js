@@ -79,13 +79,13 @@ function Line({ row: { label, note, cells, isTime } }) {
 }
 
 /** @param {{ cell: Cell }} props */
-function Content({ cell: { text, note, change, isBest } }) {
-  return html`<span>${isBest && html`<b class="compare-best">best</b> `}${formatName(text)}</span>
+function Content({ cell: { text, note, change, mark, why } }) {
+  return html`<span>${mark && html`<b class="compare-best" title=${why || undefined}>${mark}</b> `}${formatName(text)}</span>
     ${note && html` <small>${formatName(note)}</small>`}${change && html` <small class="compare-change">${change}</small>`}`;
 }
 
 /** @param {Cell} cell @param {Cell} base */
 function classOf(cell, base) {
-  const names = [cell.isMissing && "tb-dim", cell.isBest && "best", cell.value === undefined && !cell.isMissing && cell.text !== base.text && "differs"];
+  const names = [cell.value !== undefined && "compare-figure", cell.isMissing && "tb-dim", cell.mark === "best" && "best", cell.value === undefined && !cell.isMissing && cell.text !== base.text && "differs"];
   return names.filter(Boolean).join(" ");
 }

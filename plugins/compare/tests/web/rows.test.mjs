@@ -67,7 +67,7 @@ test("a group lists its different values, and groups with the same ones do not d
 });
 
 const value = (last, min, max, more = {}) => ({ count: 3, nonfinite: 0, last, last_step: 1000, min, min_step: 500, max, max_step: 0, ...more });
-const MEAN = { average: "mean", averageName: "mean" };
+const MEAN = { average: "mean", averageName: "mean", spread: "deviation" };
 
 test("values have their steps, and say how far they are from the baseline's", () => {
   const values = { a: value(0.5, 0.25, 1), b: value(0.75, 0.125, 1), c: value(NaN, NaN, NaN, { nonfinite: 3 }), d: null };
@@ -79,7 +79,7 @@ test("values have their steps, and say how far they are from the baseline's", ()
   assert.deepEqual(last.cells.map(({ change }) => change), [undefined, "+0.25 (+50 %)", "", "", ""]);
   assert.deepEqual(texts(lowest), ["0.25", "0.125", "no finite value", "not logged", "…"]);
   assert.equal(lowest.cells[2].note, "3 values not finite");
-  assert.deepEqual(lowest.cells.map(({ isBest }) => Boolean(isBest)), [false, true, false, false, false]);
+  assert.deepEqual(lowest.cells.map(({ mark }) => mark), ["", "best", "", "", ""]);
 });
 
 test("equal values are the same only with equal steps", () => {
@@ -95,6 +95,16 @@ test("a group has the average of its runs, and says which are not in it", () => 
   assert.equal(last.cells[0].text, "2.0 ± 1.4 (2 of 4, 1 not finite, 1 without the tag, 1 live)");
   assert.equal(last.cells[0].value, 2);
   assert.match(lowest.cells[0].text, /1 diverged/);
+});
+
+test("of groups, the best is marked with those that cannot be told from it", () => {
+  const values = (/** @type {string} */ name) => value(9, { a: 1, b: 1.05, c: 3 }[name[0]] + Number(name[2]) / 10 + (name === "b/1" ? 0.1 : 0), 9);
+  const columns = ["a", "b", "c"].map((name) => group(name, `${name}/1`, `${name}/2`, `${name}/3`));
+  const lowestOf = (/** @type {any} */ averaging) => valueRows(columns, facts({}), ["loss"], values, averaging)[1].cells;
+  assert.deepEqual(lowestOf(MEAN).map(({ mark }) => mark), ["best", "≈ best", ""]);
+  assert.match(lowestOf(MEAN)[1].why, /paired over 3 equal seeds, corrected by Holm for 2 groups$/);
+  assert.deepEqual(lowestOf({ average: "median", averageName: "median", spread: "quartiles" }).map(({ mark }) => mark), ["best", "", ""], "the tests are of means");
+  assert.deepEqual(lowestOf({ ...MEAN, spread: "error" }).map(({ text }) => text), ["1.200 ± 0.058 SE", "1.283 ± 0.033 SE", "3.200 ± 0.058 SE"]);
 });
 
 test("the change is exact about zero, signs and what is not finite", () => {

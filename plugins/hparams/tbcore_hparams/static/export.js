@@ -3,7 +3,7 @@
  * each row; that of LaTeX is the one to show. Pure functions.
  */
 
-import { deviationOf, groupFigure } from "tbcore/groups.js";
+import { groupFigure } from "tbcore/groups.js";
 import { toCSV } from "tbcore/ui.js";
 import { nameOf } from "./labels.js";
 import { withStepColumn } from "./sweep.js";
@@ -43,10 +43,10 @@ export function csvOf({ columns: shown, groups, rows }) {
  * The spreads of a metric's averages, and the numbers of finite values; none unless rows have averages.
  * @param {Column} column
  */
-function spreadColumns({ label, statistics, average }) {
+function spreadColumns({ label, statistics, spread }) {
   if (!statistics) return [];
   return [
-    ...spreadsOf(average).map(([name, of]) => ({ label: `${label} ${name}`, cells: statistics.map((found) => numberOf(found, of)) })),
+    ...spreadsOf(spread).map(([name, of]) => ({ label: `${label} ${name}`, cells: statistics.map((found) => numberOf(found, of)) })),
     ...countsOf(statistics.find((found) => found) ?? NONE).map(([name], i) => ({ label: `${label} ${name}`, cells: statistics.map((found) => countsOf(found ?? NONE)[i]?.[1] ?? 0) })),
   ];
 }
@@ -59,18 +59,22 @@ function countsOf({ count, nonfinite, diverged }) {
   return [["n", count], ["nonfinite", nonfinite], ...(diverged === undefined ? [] : [/** @type {[string, number]} */ (["diverged", diverged])])];
 }
 
+/** The names of what is around a mean, and of both ends of what is not. */
+const SPREADS = { deviation: ["sd"], error: ["se"], interval: ["ci"], quartiles: ["q1", "q3"], range: ["min", "max"] };
+
 /**
  * The numbers that say how far the values of a group spread, with their names.
- * @param {Column["average"]} average
+ * @param {Column["spread"]} spread
  * @returns {[name: string, of: (statistics: Statistics) => number][]}
  */
-function spreadsOf(average) {
-  return average === "mean" ? [["sd", deviationOf]] : [["q1", ({ low }) => low], ["q3", ({ high }) => high]];
+function spreadsOf(spread = "deviation") {
+  const [name, second] = SPREADS[spread];
+  return second ? [[name, ({ low }) => low], [second, ({ high }) => high]] : [[name, ({ low, high }) => (high - low) / 2]];
 }
 
 /** What says how far values spread; null if at most one is finite. @param {Statistics | null} statistics @param {(statistics: Statistics) => number} of */
 function numberOf(statistics, of) {
-  return statistics && statistics.count > 1 ? of(statistics) : null;
+  return statistics && statistics.count > 1 && !Number.isNaN(statistics.low) ? of(statistics) : null;
 }
 
 /** A cell as in the CSV files of the server. @param {Cell} cell */
@@ -119,9 +123,9 @@ function objectOf(columns, kind, row) {
 /** The spread and the number of values of each average, by label. @param {readonly Column[]} columns @param {number} row */
 function spreadObject(columns, row) {
   return Object.fromEntries(
-    columns.flatMap(({ label, statistics, average }) => {
+    columns.flatMap(({ label, statistics, spread }) => {
       const found = statistics?.[row];
-      return found ? [[label, { ...Object.fromEntries(spreadsOf(average).map(([name, of]) => [name, numberOf(found, of)])), ...Object.fromEntries(countsOf(found)) }]] : [];
+      return found ? [[label, { ...Object.fromEntries(spreadsOf(spread).map(([name, of]) => [name, numberOf(found, of)])), ...Object.fromEntries(countsOf(found)) }]] : [];
     }),
   );
 }
@@ -158,7 +162,8 @@ function latexAverage({ statistics, average, cells }, row, size) {
   if (!found) return null;
   if (found.count === 0 && found.common === undefined) return `not finite ($n = 0$)`;
   const { text } = groupFigure({ ...found, nonfinite: 0, missing: 0, diverged: 0, live: 0 }, average);
-  const figure = found.count < 2 ? latexCell(cells[row]) : `$${text.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$`;
+  const [, numbers, sign = ""] = text.match(/^([^A-Z(]*?)( SE| CI)?( \(.*)?$/) ?? ["", text];
+  const figure = found.count < 2 ? latexCell(cells[row]) : `$${numbers.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$${sign}`;
   return found.count === size ? figure : `${figure} ($n = ${found.count}$)`;
 }
 

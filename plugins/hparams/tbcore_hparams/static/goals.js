@@ -3,6 +3,8 @@
  * Pure functions.
  */
 
+import { marksOfBest } from "tbcore/groups.js";
+
 /**
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Goal} Goal
@@ -111,6 +113,20 @@ export function bestRow(rows, metric, goal) {
   if (finite.length < 2) return null;
   const sign = goal === "min" ? 1 : -1;
   return finite.reduce((best, row) => (sign * Number(cells[row]) < sign * Number(cells[best]) ? row : best));
+}
+
+/**
+ * What stands beside the rows of groups: which is the best by the mean, and which cannot be told from it; empty
+ * unless the rows are groups with means.
+ * @param {readonly number[]} rows
+ * @param {Column | null} metric
+ * @param {Goal} goal
+ */
+export function bestMarks(rows, metric, goal) {
+  const { values, average } = metric ?? {};
+  if (!values || average !== "mean") return new Map();
+  const marks = marksOfBest(rows.map((row) => values[row]), goal);
+  return new Map(rows.map((row, i) => [row, marks[i]]));
 }
 
 /**

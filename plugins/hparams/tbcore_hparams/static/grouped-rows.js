@@ -9,7 +9,7 @@ import { groupFigure, statisticsOf } from "tbcore/groups.js";
 import { commonCells, infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
 
 /**
- * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName"> & Partial<import("tbcore/host.js").Grouping>} Average
+ * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName" | "spread" | "spreadName"> & Partial<import("tbcore/host.js").Grouping>} Average
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Group} Group
@@ -47,7 +47,7 @@ export function ByGroup({ sweep, runs, grouping, show }) {
  * @param {Average} [average]
  * @returns {Sweep}
  */
-export function groupedSweep(sweep, runs, average = { average: "mean", averageName: "mean" }) {
+export function groupedSweep(sweep, runs, average = { average: "mean", averageName: "mean", spread: "deviation", spreadName: "± standard deviation (n − 1)" }) {
   const groups = groupsOf(sweep.sessions, runs, average.archived);
   const infos = infoColumns(groups).map((column) => ({ ...column, description: DESCRIPTIONS.get(column.key) ?? column.description }));
   const hparams = hparamColumns(sweep, groups);
@@ -134,11 +134,11 @@ function hparamColumns(sweep, groups) {
  * @param {string} what  the values are
  * @param {Float64Array} [last]  the last values, if these are the lowest or highest
  */
-function valuesOf({ value, step, wallTime }, groups, { average, averageName }, what, last) {
+function valuesOf({ value, step, wallTime }, groups, { average, averageName, spread }, what, last) {
   const measured = groups.map(({ sessions }) => sessions.filter(({ index }) => !Number.isNaN(wallTime[index])));
   const statistics = measured.map((sessions, row) => {
     if (sessions.length === 0) return null;
-    const found = statisticsOf(sessions.map(({ index }) => value[index]), average, sessions.filter(({ status }) => status === "running").length);
+    const found = statisticsOf(sessions.map(({ index }) => value[index]), average, sessions.filter(({ status }) => status === "running").length, spread);
     const missing = groups[row].sessions.length - sessions.length;
     return last ? { ...found, missing, diverged: sessions.filter(({ index }) => Number.isFinite(value[index]) && !Number.isFinite(last[index])).length } : { ...found, missing };
   });
@@ -156,11 +156,11 @@ function valuesOf({ value, step, wallTime }, groups, { average, averageName }, w
     const end = numWithoutEnd > 0 ? `, ${plural(numWithoutEnd, "run")} without a logged end` : "";
     return { text, title: title + end, average: groupFigure({ ...found, nonfinite: 0, missing: 0, diverged: 0, live: 0 }, averageName).text };
   };
-  return { cells: statistics.map((found) => found && (found.count > 0 ? found.average : (found.common ?? NaN))), steps, statistics, average, figure };
+  return { cells: statistics.map((found) => found && (found.count > 0 ? found.average : (found.common ?? NaN))), steps, statistics, average, spread, values: measured.map((sessions) => new Map(sessions.map(({ name, index }) => [name, value[index]]))), figure };
 }
 
 /** What the cells of a metric are. @param {Column} metric @param {Average} average */
-function describe({ description }, { average, averageName }) {
-  const what = `The ${averageName} of the runs of a group ${average === "mean" ? "± the standard deviation of the sample" : "with the first and the third quartile"}`;
+function describe({ description }, { averageName, spreadName }) {
+  const what = `The ${averageName} of the runs of a group, and ${spreadName}`;
   return description ? `${description}. ${what}` : what;
 }

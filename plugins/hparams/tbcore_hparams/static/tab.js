@@ -11,7 +11,7 @@ import { VALUE_NAMES, cellText, cellTitle, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
-import { bestRow, finiteFirst } from "./goals.js";
+import { bestMarks, bestRow, finiteFirst } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { withLabels } from "./labels.js";
 import { sortRows } from "./sorting.js";
@@ -167,6 +167,7 @@ function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: picked
     return shown.size === candidates.length ? [] : candidates.filter((row) => !shown.has(row));
   }, [passingRows]);
   const best = useMemo(() => bestRow(passingRows, metric, goal), [passingRows, metric, goal]);
+  const marks = useMemo(() => bestMarks(passingRows, metric, goal), [passingRows, metric, goal]);
   const picked = useStable(
     useMemo(() => {
       const byName = new Map(passingRows.map((row) => [sweep.groups[row].name, row]));
@@ -174,7 +175,7 @@ function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: picked
     }, [passingRows, pickedNames]),
   );
   const numNonfinite = useMemo(() => passingRows.filter((row) => typeof metric?.cells[row] === "number" && !Number.isFinite(metric.cells[row])).length, [passingRows, metric]);
-  return { candidates, passingRows, rows, filteredOut, bestRow: best, numNonfinite, picked };
+  return { candidates, passingRows, rows, filteredOut, bestRow: best, marks, numNonfinite, picked };
 }
 
 /**

@@ -92,9 +92,9 @@ export function TrialsTable({ tab }) {
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
   const nameWidth = useMemo(() => {
-    const longest = sweep.groups.reduce((longest, group) => Math.max(longest, `${group.label} ${sizeOf(group)}`.length), 0);
+    const longest = sweep.groups.reduce((longest, group) => Math.max(longest, `${group.label} ${sizeOf(group)}`.length), 0) + Math.max(0, ...Array.from(tab.marks.values(), ({ mark }) => mark.length));
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
-  }, [sweep]);
+  }, [sweep, tab.marks]);
   /** What all names have in common is truncated first. */
   const common = useMemo(() => commonLengths(sweep.groups.map(({ label }) => label)), [sweep]);
   // The left edge of each column, and the right edge of the last one.
@@ -272,6 +272,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
   const isHovered = tab.hoveredRow.value === row;
   const isPicked = tab.picked.includes(row);
   const isBest = tab.bestRow === row;
+  const mark = tab.marks.get(row);
   const color = tab.runColorOf(group);
   const cells = useMemo(
     () =>
@@ -312,7 +313,8 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
         />
         <i style=${{ background: color }}></i>
         <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>
-        ${isBest && html`<b class="best-mark" title=${tab.bestText}>best</b>`}
+        ${isBest && html`<b class="best-mark" title=${[tab.bestText, mark && mark.title].filter(Boolean).join("\n")}>best</b>`}
+        ${!isBest && mark?.mark && html`<b class="best-mark" data-mark=${mark.mark} title=${mark.title}>${mark.mark}</b>`}
         ${sizeOf(group) && html`<small class="count" title=${countTooltip(tab, group)}>${sizeOf(group)}</small>`}
       </div>
     </th>

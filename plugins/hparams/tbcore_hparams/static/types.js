@@ -41,6 +41,8 @@ export {};
  *   groups, of a metric: of the values of each group's sessions; null if there are none
  * @property {import("tbcore/groups.js").Average} [average]  of a metric with statistics: which average
  *   they have
+ * @property {import("tbcore/host.js").Grouping["spread"]} [spread]  and what is beside it
+ * @property {readonly ReadonlyMap<string, number>[]} [values]  and the values of each group's sessions
  * @property {readonly Cell[]} [sessionCells]  of a hyperparameter that differs inside a group: a cell
  *   for each session
  * @property {string} [heading]  in the table, if it differs from the label
@@ -68,7 +70,7 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics" | "average"> & { sessionValues: SessionMetric }} MetricValues
+ * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics" | "average" | "spread" | "values"> & { sessionValues: SessionMetric }} MetricValues
  *   values of a metric, by group and by session, and their steps
  *
  * @typedef {{ aggregation: Aggregation, group?: string, tag?: string, by?: "lowest" | "highest", extremes?: string }} TableQuery

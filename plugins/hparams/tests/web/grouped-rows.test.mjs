@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cellText, cellTitle, differenceOf, writerOf } from "../../tbcore_hparams/static/cell-text.js";
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
-import { bestRow } from "../../tbcore_hparams/static/goals.js";
+import { bestMarks, bestRow } from "../../tbcore_hparams/static/goals.js";
 import { groupedSweep } from "../../tbcore_hparams/static/grouped-rows.js";
 import { sizeOf } from "../../tbcore_hparams/static/labels.js";
 import { sortRows } from "../../tbcore_hparams/static/sorting.js";
@@ -92,13 +92,13 @@ test("a metric is the mean of the finite values, NaN if none is finite, null if 
 });
 
 test("the tooltip counts what is not in the mean, what has not ended and what was not logged", () => {
-  assert.equal(cellTitle(loss, 0), "mean of the last values of 2 runs: 0.375, standard deviation of the sample (n − 1) 0.176777, 1 run NaN or infinite, not in it");
+  assert.equal(cellTitle(loss, 0), "mean of the last values of 2 runs: 0.375, ± standard deviation (n − 1) 0.176777, 1 run NaN or infinite, not in it");
   assert.equal(cellTitle(loss, 1), "no finite last values, 2 runs NaN or infinite, not in it");
   assert.equal(cellTitle(loss, 2), "1");
   assert.equal(cellTitle(loss, 3), "not logged");
   assert.equal(
     cellTitle(loss, 4),
-    "mean of the last values of 3 runs: 0.625, standard deviation of the sample (n − 1) 0.5, 1 run without the tag, 1 run still being written, 1 run without a logged end",
+    "mean of the last values of 3 runs: 0.625, ± standard deviation (n − 1) 0.5, 1 run without the tag, 1 run still being written, 1 run without a logged end",
   );
 });
 
@@ -181,7 +181,7 @@ test("the group of runs that are all infinite is infinite, also in CSV and LaTeX
 
 test("sessions that were archived are counted, unless a run below them is shown", () => {
   const archived = new Map([["a", ["a/2", "a/2/eval", "b/1"]], ["b", ["b/0"]], ["c", ["c/1"]], ["d", ["d/0", "d/1"]]]);
-  const { groups } = groupedSweep(loaded, runsOf(["a/0", "a/1", "b/1/train", "c/0"]), { average: "mean", averageName: "mean", archived });
+  const { groups } = groupedSweep(loaded, runsOf(["a/0", "a/1", "b/1/train", "c/0"]), { average: "mean", averageName: "mean", spread: "deviation", spreadName: "± standard deviation (n − 1)", archived });
   assert.deepEqual(groups.map((group) => [group.name, sizeOf(group)]), [["a", "×2 (+1 archived)"], ["b", "×1 (+1 archived)"], ["c", ""]]);
   assert.deepEqual(grouped.groups.map(sizeOf), ["×3", "×2", "", "×2", "×4"]);
 });
@@ -207,13 +207,13 @@ test("CSV and JSON have the means, the deviations and the numbers of values", ()
 
 test("the reader's average is in the cells, in their titles and in all downloads", () => {
   const sweep = sweepOf([0.1, 0.2, 0.4, 0.8, NaN].map((loss, seed) => ({ name: `a/${seed}`, loss, lr: 1 })));
-  const { columns, groups, grouped: found } = groupedSweep(sweep, runsOf(sweep.sessions.map(({ name }) => name)), { average: "median", averageName: "median" });
+  const { columns, groups, grouped: found } = groupedSweep(sweep, runsOf(sweep.sessions.map(({ name }) => name)), { average: "median", averageName: "median", spread: "quartiles", spreadName: "quartiles" });
   const [metric] = columns.filter(({ kind }) => kind === "metric");
   const near = (/** @type {number} */ number) => Number(number.toPrecision(12));
   assert.equal(found?.averageName, "median");
   assert.equal(cellText(metric, 0), "0.30 [0.18, 0.50] (4 of 5, 1 not finite)");
   assert.match(cellTitle(metric, 0), /^median of the last values of 4 runs: 0.3, quartiles 0.175 and 0.5, 1 run NaN or infinite, not in it/);
-  assert.match(metric.description, /The median of the runs of a group with the first and the third quartile$/);
+  assert.match(metric.description, /The median of the runs of a group, and quartiles$/);
   const all = { columns: [metric], groups, rows: [0] };
   const [head, line] = csvOf(all).trim().split("\r\n");
   assert.equal(head, "name,loss,loss q1,loss q3,loss n,loss nonfinite,loss at step");
@@ -221,6 +221,24 @@ test("the reader's average is in the cells, in their titles and in all downloads
   const { q1, q3, n } = JSON.parse(jsonOf(all))[0].spreads.loss;
   assert.deepEqual([near(q1), near(q3), n], [0.175, 0.5, 4]);
   assert.match(latexOf(all), /a & \$0\.30\\ \[0\.18, 0\.50\]\$ \(\$n = 4\$\) & \$5\$ /);
+});
+
+test("the spread that the reader chose is in the cells and in all downloads", () => {
+  const sweep = sweepOf([0.1, 0.2, 0.3, 0.4].map((loss, seed) => ({ name: `a/${seed}`, loss, lr: 1 })));
+  const shownAs = (/** @type {"error" | "interval" | "range"} */ spread) => {
+    const { columns, groups } = groupedSweep(sweep, runsOf(sweep.sessions.map(({ name }) => name)), { average: "mean", averageName: "mean", spread, spreadName: "" });
+    const [metric] = columns.filter(({ kind }) => kind === "metric");
+    return [cellText(metric, 0), csvOf({ columns: [metric], groups, rows: [0] }).split("\r\n")[0], latexOf({ columns: [metric], groups, rows: [0] }).split("\n")[3]];
+  };
+  assert.deepEqual(shownAs("error"), ["0.250 ± 0.065 SE", "name,loss,loss se,loss n,loss nonfinite,loss at step", "a & $0.250 \\pm 0.065$ SE & $4$ \\\\"]);
+  assert.deepEqual(shownAs("interval").slice(0, 2), ["0.25 ± 0.21 CI", "name,loss,loss ci,loss n,loss nonfinite,loss at step"]);
+  assert.deepEqual(shownAs("range").slice(0, 2), ["0.25 [0.10, 0.40]", "name,loss,loss min,loss max,loss n,loss nonfinite,loss at step"]);
+});
+
+test("the best group is marked together with those that cannot be told from it", () => {
+  const marksOf = (/** @type {Column | null} */ metric) => [...bestMarks([0, 1, 2, 3, 4], metric, "min").values()].map(({ mark }) => mark);
+  assert.deepEqual(marksOf(loss), ["best", "", "", "", ""], "of two runs: nothing can be compared with it");
+  assert.deepEqual(marksOf(loaded.metrics[0]), [], "sessions have no tests");
 });
 
 test("LaTeX has the means with their deviations, and n", () => {

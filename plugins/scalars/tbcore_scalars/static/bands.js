@@ -19,19 +19,8 @@ import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
  * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
  */
 
-/** Maps a spread to what a band covers, in words. */
-const SPREADS = {
-  range: "minimum to maximum",
-  quartiles: "quartiles",
-  deviation: "± standard deviation (n − 1)",
-  error: "± standard error",
-  bootstrap: "bootstrap 95 % of the mean",
-};
 /** How long after the last answer to ask whether runs are still being written: as long as they count as live. */
 const LIVE_MS = 300_000;
-/** Minimum number of runs for the spreads that are intervals of the mean. */
-const MIN_RUNS_FOR_INTERVAL = 3;
-
 /** The bands of one chart, and what it draws as lines beside them, as signals. */
 export class BandFeed {
   shown = signal(/** @type {readonly GroupBand[]} */ ([]));
@@ -199,6 +188,11 @@ export function groupOfBand({ key, name }) {
   return key ? JSON.parse(key)[0] : name;
 }
 
+/** What a band covers, in words. @param {Float64Array} low  NaN where there are too few runs @param {string} spreadName */
+function labelOf(low, spreadName) {
+  return low.length > 0 && low.every(Number.isNaN) ? "no interval for fewer than 3 runs" : spreadName;
+}
+
 /** How many runs of a group were put away. @param {Pick<Host, "groups">} host @param {string} name */
 function archivedIn({ groups }, name) {
   return groups?.value?.archived?.get(name)?.length ?? 0;
@@ -216,10 +210,7 @@ function archivedIn({ groups }, name) {
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
   const { average, averageName, spread } = options;
-  const labelOf = (/** @type {number} */ numRuns) =>
-    numRuns < MIN_RUNS_FOR_INTERVAL && (spread === "error" || spread === "bootstrap")
-      ? `no interval for fewer than ${MIN_RUNS_FOR_INTERVAL} runs`
-      : SPREADS[spread];
+  const spreadName = host.groups?.value?.spreadName ?? "";
   /** The numbers of runs of the groups, of which some may lack a tag. */
   const sizes = new Map(host.groups?.value?.groups.map(({ name, runs }) => [name, runs.length]));
   const found = await Promise.all(
@@ -235,10 +226,10 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
         const band = {
           ...{ drawn: entry.drawn, bar: entry.drawn === "points", withoutX: entry.num_without_x, turning: entry.num_back_and_forth },
           // NaN and infinities are texts.
-          final: /** @type {any} */ ({ ...Object.fromEntries(Object.entries(entry.final).map(([key, number]) => [key, Number(number)])), missing: Math.max(0, (sizes.get(name) ?? 0) - runs.length) }),
+          final: /** @type {any} */ ({ ...Object.fromEntries(Object.entries(entry.final).map(([key, number]) => [key, Number(number)])), spread, missing: Math.max(0, (sizes.get(name) ?? 0) - runs.length) }),
           ...styleOf(name, color, tag, tagIndex, parts),
           run: name,
-          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, archived: archivedIn(host, name), average: averageName, label: labelOf(entry.num_runs) },
+          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, archived: archivedIn(host, name), average: averageName, label: labelOf(low, spreadName) },
         };
         return band;
       });

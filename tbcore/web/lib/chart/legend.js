@@ -6,6 +6,7 @@
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
+import { describeFigure, figureHeading } from "../group-figure.js";
 import { runTitle } from "../text-names.js";
 import { lineSample } from "../ui/colors.js";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
@@ -98,7 +99,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
   const hasX = rows.some(({ x }) => x !== undefined);
-  const average = shown.bands?.[0]?.average ?? "mean";
+  const { average = "mean", final } = shown.bands?.[0] ?? {};
+  const spread = final?.spread ?? "deviation";
   // What the values are, if all are averages of groups.
   const noun = isGrouped && rows.every(({ runs }) => runs !== undefined) ? average : "value";
   const hasTimes = isGrouped || shown.lines.some(({ wallTime }) => wallTime);
@@ -126,8 +128,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
             const descends = DESCENDING_FIRST.has(column);
             const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${column === "final" ? finalHeading(average)[1] : why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
-                ${column === "value" ? (!isLast ? capitalized(noun) : noun === "value" ? "Last value" : `${capitalized(noun)} at end`) : column === "x" ? shortTitle({ title: xTitle }) : column === "final" ? finalHeading(average)[0] : title}
+              <button type="button" title=${column === "final" ? `Of the last values of the group’s runs, from all points and not smoothed, the ${describeFigure(average, spread)}; for a run, its last value` : why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+                ${column === "value" ? (!isLast ? capitalized(noun) : noun === "value" ? "Last value" : `${capitalized(noun)} at end`) : column === "x" ? shortTitle({ title: xTitle }) : column === "final" ? `Final: ${figureHeading(average, spread)}` : title}
               </button>
             </th>`;
           })}
@@ -156,15 +158,6 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
       </tbody>
     </table>
   </div>`;
-}
-
-/** The heading of the last values of groups, and what it means. @param {string} average */
-function finalHeading(average) {
-  const isMean = average === "mean";
-  return [
-    `Final: ${average}${isMean ? " ± SD" : " [quartiles]"}`,
-    `The ${average} of the last values of the group's runs, from all points and not smoothed, ${isMean ? "± the standard deviation of the sample (n − 1)" : "and their quartiles"}; for a run, its last value`,
-  ];
 }
 
 /**

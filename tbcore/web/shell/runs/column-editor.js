@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { describeFigure } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { FACTS, formatAttribute } from "../../lib/queries/names.js";
 import { formatLists, parseLists } from "../../lib/text-names.js";
@@ -154,7 +155,7 @@ function Downloads({ state, runs, columns, isDisabled }) {
   const attributes = attributesFor(state);
   const groupOf = state.groupOf.value;
   const average = state.rules.value?.average.value ?? "mean";
-  const spread = average === "mean" ? "the standard deviation of the sample (n − 1)" : "the first and the third quartile";
+  const spread = state.rules.value?.spread.value ?? "deviation";
   const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value, last: lastIn(attributes, attribute) }));
   /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
   const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
@@ -166,8 +167,8 @@ function Downloads({ state, runs, columns, isDisabled }) {
       type="button"
       class="tb-button"
       disabled=${isDisabled}
-      title="All groups of the list, in full precision: of each tag's values the ${AVERAGES[average]}, ${spread}, how many are finite, and how many are not; of lowest and highest values, also how many of their runs end with NaN or infinity"
-      onClick=${() => download(groupTableOf(runs, groupOf, given(), average), "groups.csv")}
+      title="All groups of the list, in full precision: of each tag's values the ${describeFigure(AVERAGES[average], spread)}, how many are finite, and how many are not; of lowest and highest values, also how many of their runs end with NaN or infinity"
+      onClick=${() => download(groupTableOf(runs, groupOf, given(), average, spread), "groups.csv")}
     >
       CSV of groups
     </button>`}`;

@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastIn, lastOf, measureGroups, sortGroups } from "../state/group-columns.js";
+import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
 import { fitListFor, fitNames } from "./fit.js";
@@ -32,18 +32,22 @@ export function makeTable(state) {
   /** The runs of each group that match the filter; null if runs are not grouped. */
   const members = computed(() => state.groupOf.value && membersOf(state.candidates.value.matching, state.groupOf.value));
   const average = computed(() => state.rules.value?.average.value ?? "mean");
+  const spread = computed(() => state.rules.value?.spread.value ?? "deviation");
   /** The statistics of each column by group, for groups of these runs; null for a column without averages. */
   const statistics = computed(() =>
     columns.value.map(({ text, attribute }) => {
       const values = hasAverages(attribute) ? attributes.columnOf(text).value : null;
-      return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute);
+      return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute, spread.value);
     }),
   );
+  const decimals = computed(() => statistics.value.map((groups) => decimalsOf(groups, average.value)));
   const widths = computed(() =>
     columns.value.map((column, i) => {
-      const { figureChars, countChars } = measureGroups(statistics.value[i], average.value);
+      const values = attributes.columnOf(column.text).value;
+      const { figureChars: chars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null, decimals.value[i]);
+      const figureChars = Array.from(members.value?.values() ?? []).reduce((most, runs) => Math.max(most, values ? formatSpan(runs, values, column.attribute).length : 0), chars);
       const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
-      return { ...measureColumn(column, attributes.columnOf(column.text).value, figureChars), stepChars: Math.max(stepChars, countChars) };
+      return { ...measureColumn(column, values, figureChars), stepChars: Math.max(stepChars, countChars) };
     }),
   );
   /** The column that the list is sorted by; null if the list has its usual order. */
@@ -56,6 +60,12 @@ export function makeTable(state) {
   const sorting = computed(() => {
     const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
     return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, groups: statistics.value[columns.value.indexOf(sorted.value.column)] };
+  });
+  /** What stands beside the means of the column that the list is sorted by. */
+  const marks = computed(() => {
+    const { column, values, isDescending } = sorting.value ?? {};
+    if (!column || !values || !members.value || average.value !== "mean" || !hasAverages(column.attribute)) return null;
+    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true);
   });
   let stopReading = () => {};
   effect(() => {
@@ -75,19 +85,19 @@ export function makeTable(state) {
     const options = { isDescending, attribute: column.attribute };
     return groupOf ? sortGroups(runs, values, groupOf, groups, options) : sortRuns(runs, values, options);
   };
-  return { state, columns, average, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
+  return { state, columns, average, spread, marks, decimals, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
 }
 
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
 function Heads({ table }) {
-  const { state, columns, average, statistics, widths, sorted, toggleSort } = table;
+  const { state, columns, average, spread, statistics, widths, sorted, toggleSort } = table;
   const error = attributesFor(state).error.value;
   const unknown = attributesFor(state).unknown.value;
   /** What the title of a column's heading says. @param {Column} column */
   const describe = ({ text, title, attribute, error: mistake }) => {
     const close = unknown.get(text);
     if (mistake !== null) return title;
-    const groups = state.groupOf.value && hasAverages(attribute) ? `\n${describeGroups(average.value)}` : "";
+    const groups = state.groupOf.value && hasAverages(attribute) ? `\n${describeGroups(average.value, spread.value)}` : "";
     if (!close) return `${title}${groups}\nClick to sort`;
     return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
   };
@@ -95,7 +105,7 @@ function Heads({ table }) {
   useHiddenParts(row, widths.value);
   // Waits for the groups and the values, since figures of groups are wide.
   const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
-  const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, average.value]]);
+  const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, state.rules.value?.figure.value]]);
   useEffect(() => {
     if (isRead) fitListFor(shown);
   }, [isRead, shown, widths.value]);
@@ -113,7 +123,7 @@ function Heads({ table }) {
     ${columns.value.map((column, i) => {
       const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
       const isUnknown = unknown.has(column.text) || column.error !== null;
-      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
+      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${statistics.value[i] ? "tb-figures" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
         <button type="button" class=${isUnknown ? "tb-unknown" : ""} aria-label=${formatName(column.heading)} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
           <${Name} name=${column.heading} />${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
@@ -200,7 +210,7 @@ function useHiddenParts(heads, widths) {
  * @param {number} i  index of the column
  * @param {Row} row
  */
-function cellOf({ state, columns, average, statistics }, i, { kind, name, runs }) {
+function cellOf({ state, columns, average, decimals, marks, sorted, statistics }, i, { kind, name, runs }) {
   const column = columns.value[i];
   const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
@@ -208,13 +218,18 @@ function cellOf({ state, columns, average, statistics }, i, { kind, name, runs }
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
   const found = kind === "group" ? statistics.value[i]?.get(name) : undefined;
   if (found && attribute) {
-    const text = formatGroup(found, average.value);
+    const text = formatGroup(found, average.value, decimals.value[i]);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
-    return { text, step: formatGroupCounts(found), title: text === "" ? undefined : describeGroupCell({ ...found, live }, attribute, average.value), isOwn: true };
+    const best = sorted.value?.column === column ? marks.value?.get(name) : undefined;
+    const title = [describeGroupCell({ ...found, live }, attribute, average.value), best?.title].filter(Boolean).join("\n");
+    return { text, step: formatGroupCounts(found, best?.mark), title: text === "" ? undefined : title, isOwn: true };
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);
-  if (value === undefined) return { text: "", step: "", title: undefined, isOwn };
+  if (value === undefined) {
+    const span = formatSpan(runs, values, attribute);
+    return { text: span, step: "", title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
+  }
   const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
   const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}`;
   return { text: formatCell(value, attribute), step: formatCellStep(attribute, at), title, isOwn };

@@ -15,7 +15,7 @@ import { differingHparams } from "../state/groupings.js";
 import { attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
 import { FIGURES } from "../state/rules.js";
 import { groupsOf } from "../state/tree.js";
-import { WORDS } from "../state/word-rules.js";
+import { WORDS } from "../../lib/word-rules.js";
 import { ColorField } from "./color-field.js";
 import { resetColors } from "./seeds-offer.js";
 
@@ -148,14 +148,14 @@ export function GroupEditor({ state, onClose }) {
   </form>`;
 }
 
-/** The field that sets which average and which band groups show, in the list and in all tabs. @param {{ state: import("../state/reader-state.js").State }} props */
+/** The field that sets which average and which spread groups show, in the list and in all tabs. @param {{ state: import("../state/reader-state.js").State }} props */
 function AverageField({ state }) {
-  const { figure, average } = state.rules.value ?? {};
+  const { figure, average, spread } = state.rules.value ?? {};
   return html`<div class="tb-group-colors">
     <label>
       Groups show
       <select
-        title="In the list of runs and in all tabs: the ${describeFigure(AVERAGES[average?.value ?? "mean"])} of the runs' finite values"
+        title="In the list of runs and in all tabs: the ${describeFigure(AVERAGES[average?.value ?? "mean"], spread?.value ?? "deviation")} of the runs' finite values"
         onChange=${(/** @type {Event} */ event) => {
           const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
           state.average.value = value === "mean" ? "" : value;

@@ -13,7 +13,7 @@ import { familyColors, valueColors } from "../../lib/ui/rule-colors.js";
 import { attributesOf } from "./groups.js";
 import { repeatedGroups } from "./repetitions.js";
 import { groupsOf } from "./tree.js";
-import { WORDS, withoutPart } from "./word-rules.js";
+import { WORDS, withoutPart } from "../../lib/word-rules.js";
 
 /** @import { Theme } from "../../host.js" */
 /** @import { Legend } from "../../lib/ui/rule-colors.js" */

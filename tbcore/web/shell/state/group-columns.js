@@ -3,20 +3,23 @@
  * table. Pure functions, no DOM; loaded when the list has columns.
  */
 
+import { marksOfBest } from "../../lib/comparisons.js";
 import { formatStep } from "../../lib/format.js";
-import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure } from "../../lib/group-figure.js";
+import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure, isAround } from "../../lib/group-figure.js";
 import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
 import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
-import { commonValue, sortRuns } from "./columns.js";
+import { commonValue, formatCell, sortRuns } from "./columns.js";
 import { membersOf } from "./grouped.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
-/** @import { Statistics } from "../../lib/group-figure.js" */
+/** @import { Spread, Statistics } from "../../lib/group-figure.js" */
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { Values } from "./columns.js" */
 
 /** With more groups, not every figure is formatted to find the column's width. */
 const MAX_MEASURED = 500;
+/** How many more decimals than the figure with the fewest the figures of a column have in common. */
+const MAX_MORE_DECIMALS = 1;
 
 /** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
 export function hasAverages(attribute) {
@@ -30,19 +33,39 @@ export function hasAverages(attribute) {
  * @param {Average} [average]
  * @param {Values | null} [last]  what `lastIn` returns
  * @param {Attribute | null} [attribute]  of values at a step, those of runs that ended before are not in it
+ * @param {Spread} [spread]
  */
-export function groupStatistics(members, values, average, last = null, attribute = null) {
-  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOfRuns(runs, values, average, last, attribute)]));
+export function groupStatistics(members, values, average, last = null, attribute = null, spread) {
+  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOfRuns(runs, values, average, last, attribute, spread)]));
 }
 
-/** @param {readonly string[]} runs @param {Values} values @param {Average} [average] @param {Values | null} [last] @param {Attribute | null} [attribute] @returns {Statistics} */
-function statisticsOfRuns(runs, values, average, last = null, attribute = null) {
+/** @param {readonly string[]} runs @param {Values} values @param {Average} [average] @param {Values | null} [last] @param {Attribute | null} [attribute] @param {Spread} [spread] @returns {Statistics} */
+function statisticsOfRuns(runs, values, average, last = null, attribute = null, spread) {
   const isAt = attribute?.stat === "at";
   const known = runs.filter((run) => values.has(run));
-  const logged = isAt ? known.filter((run) => !last?.has(run) || Number(last.get(run)) >= Number(attribute.step)) : known;
-  const statistics = statisticsOf(logged.map((run) => Number(values.get(run))), average);
+  const logged = loggedOf(runs, values, last, attribute);
+  const statistics = statisticsOf(logged.map((run) => Number(values.get(run))), average, 0, spread);
   const diverged = isAt ? 0 : logged.filter((run) => last?.has(run) && !Number.isFinite(Number(last.get(run))) && Number.isFinite(Number(values.get(run)))).length;
   return { ...statistics, missing: runs.length - known.length, ended: known.length - logged.length, diverged };
+}
+
+/** The runs whose values are in an average. @param {readonly string[]} runs @param {Values} values @param {Values | null} last @param {Attribute | null} attribute */
+function loggedOf(runs, values, last, attribute) {
+  const known = runs.filter((run) => values.has(run));
+  return attribute?.stat === "at" ? known.filter((run) => !last?.has(run) || Number(last.get(run)) >= Number(attribute.step)) : known;
+}
+
+/**
+ * What stands beside the means of a column by which the list is sorted: the first one is the best.
+ * @param {ReadonlyMap<string, readonly string[]>} members
+ * @param {Values} values
+ * @param {Values | null} last  what `lastIn` returns
+ * @param {Attribute | null} attribute
+ * @param {boolean} isDescending
+ */
+export function marksOfColumn(members, values, last, attribute, isDescending) {
+  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min");
+  return new Map(Array.from(members.keys(), (name, i) => [name, marks[i]]));
 }
 
 /** The column of the last values that tells which runs behind a column of lowest or highest values have diverged, and behind one of values at a step have ended before; null for another column. @param {Attribute | null} attribute */
@@ -56,20 +79,20 @@ export function lastIn(attributes, attribute) {
   return last === null ? null : attribute?.stat === "at" ? attributes.stepsOf(last).value : attributes.columnOf(last).value;
 }
 
-/** What groups show in a column of a tag's values, in words. @param {Average} average */
-export function describeGroups(average) {
-  return `Groups: ${describeFigure(AVERAGES[average])}`;
+/** What groups show in a column of a tag's values, in words. @param {Average} average @param {Spread} spread */
+export function describeGroups(average, spread) {
+  return `Groups: ${describeFigure(AVERAGES[average], spread)}`;
 }
 
-/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] */
-export function formatGroup(statistics, average = "mean") {
-  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average]);
+/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] @param {number} [decimals]  at least */
+export function formatGroup(statistics, average = "mean", decimals = 0) {
+  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average], decimals);
 }
 
-/** What stands beside the figure of a group, such as `2 not finite`; "" for nothing. @param {Statistics} statistics */
-export function formatGroupCounts(statistics) {
+/** What stands beside the figure of a group, such as `≈ best, 2 not finite`; "" for nothing. @param {Statistics} statistics @param {string} [mark] */
+export function formatGroupCounts(statistics, mark) {
   const { count, nonfinite, missing = 0, ended = 0 } = statistics;
-  return [...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })].join(", ");
+  return [...new Set([...(mark ? [mark] : []), ...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })])].join(", ");
 }
 
 /**
@@ -85,12 +108,32 @@ export function describeGroupCell(statistics, { name, stat, step }, average = "m
   return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}`;
 }
 
-/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] */
-export function measureGroups(statistics, average) {
+/**
+ * The decimals that the figures of a column have in common: those of the one that has the most. What
+ * needs far more than the others has its own.
+ * @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average]
+ */
+export function decimalsOf(statistics, average) {
+  const spread = [...(statistics?.values() ?? [])].filter(({ count, low, high }) => count > 1 && high > low).slice(0, MAX_MEASURED);
+  const texts = spread.map((group) => formatGroup(group, average)).filter((text) => !text.includes("e"));
+  const found = texts.map((text) => text.match(/\.(\d+)/)?.[1].length ?? 0).sort((a, b) => a - b);
+  return found.length === 0 ? 0 : Math.min(found[found.length - 1], found[0] + MAX_MORE_DECIMALS);
+}
+
+/** The lowest and the highest value of runs that have no fact in common: `820–1,180`; "" unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+export function formatSpan(runs, values, attribute) {
+  if (attribute?.kind !== "fact") return "";
+  const numbers = runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b);
+  const [low, high] = [numbers[0], numbers[numbers.length - 1]].map((number) => number !== undefined && formatCell(number, attribute));
+  return low && high && low !== high ? `${low}–${high}` : "";
+}
+
+/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] @param {ReturnType<typeof marksOfColumn> | null} [marks] @param {number} [decimals] */
+export function measureGroups(statistics, average, marks, decimals) {
   const all = [...(statistics?.values() ?? [])];
   const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
-  const countChars = longest(all.map(formatGroupCounts));
-  return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average))), countChars: countChars && countChars + 1 };
+  const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupCounts(group, marks?.get(name)?.mark)));
+  return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average, decimals))), countChars: countChars && countChars + 1 };
 }
 
 /**
@@ -114,7 +157,7 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
 
 /**
  * The rows of a table of groups in full precision, for `toCSV`: for each column of a tag's values the
- * mean and the standard deviation of the sample, or another average and the quartiles; then the
+ * average and what is around it, or both ends of what is beside it; then the
  * number of finite values and that of others; of lowest and highest values, how many runs end with
  * NaN or infinity all the same, and of values at a step, how many runs ended before and are in no
  * other number. For each other column what all runs have in common.
@@ -122,20 +165,20 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, last?: Values | null }[]} columns
  * @param {Average} [average]
+ * @param {Spread} [spread]
  */
-export function groupTableOf(runs, groupOf, columns, average = "mean") {
-  const isMean = average === "mean";
-  const parts = [average, ...(isMean ? ["deviation"] : ["quartile 1", "quartile 3"]), "n", "nonfinite"];
+export function groupTableOf(runs, groupOf, columns, average = "mean", spread = average === "mean" ? "deviation" : "quartiles") {
+  const parts = [average, ...(isAround(spread) ? [spread] : spread === "range" ? ["min", "max"] : ["quartile 1", "quartile 3"]), "n", "nonfinite"];
   /** @param {Attribute | null} attribute */
   const partsOf = (attribute) => (lastOf(attribute) ? [...parts, attribute?.stat === "at" ? "ended" : "diverged"] : parts);
   const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? partsOf(attribute).map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
     const cells = columns.flatMap(({ attribute, values, last }) => {
       if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
-      const statistics = statisticsOfRuns(members, values ?? new Map(), average, last, attribute);
+      const statistics = statisticsOfRuns(members, values ?? new Map(), average, last, attribute, spread);
       const { low, high, count, nonfinite, diverged = 0, ended = 0 } = statistics;
-      const spread = isMean ? [deviationOf(statistics)] : [low, high];
-      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite, ...(lastOf(attribute) ? [attribute?.stat === "at" ? ended : diverged] : [])];
+      const ends = isAround(spread) ? [deviationOf(statistics)] : [low, high];
+      return [count > 0 ? statistics.average : "", ...ends.map((end) => (count > 1 && !Number.isNaN(end) ? end : "")), count, nonfinite, ...(lastOf(attribute) ? [attribute?.stat === "at" ? ended : diverged] : [])];
     });
     return [name, members.length, ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
   });

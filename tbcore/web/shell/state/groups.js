@@ -18,10 +18,10 @@
 
 import { groupText } from "../../lib/queries/names.js";
 import { groupsOf } from "./tree.js";
-import { PART, WORDS } from "./word-rules.js";
+import { PART, WORDS } from "../../lib/word-rules.js";
 
 /** @import { AttributeValue } from "./attributes.js" */
-/** @import { Grouper } from "./word-rules.js" */
+/** @import { Grouper } from "../../lib/word-rules.js" */
 /** @typedef {(attribute: string) => ReadonlyMap<string, AttributeValue> | null} ColumnOf  the values of an attribute by run; null while they are read */
 
 /**

@@ -4,7 +4,7 @@
  */
 
 import { groupsOf } from "./tree.js";
-import { SEED, WORDS, withoutPart } from "./word-rules.js";
+import { SEED, WORDS, withoutPart } from "../../lib/word-rules.js";
 
 /** Names that say that a group is a model. */
 const MODEL = /resnet|vgg|vit|cnn|mlp|lstm|gru|rnn|unet|bert|gpt|t5|llama|former|conv|dense|net|model|tiny|small|base|large/i;

@@ -3,7 +3,7 @@
  */
 
 import { computed, effect } from "@preact/signals-core";
-import { withArchived } from "../../lib/group-figure.js";
+import { spreadName, withArchived } from "../../lib/group-figure.js";
 import { AVERAGES } from "../../lib/group-statistics.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
@@ -20,19 +20,19 @@ import { groupsOf } from "./tree.js";
 /** @import { State } from "./reader-state.js" */
 
 /**
- * What groups can show, by its name in the address: an average and maybe a band, in words. Charts
- * show the band; tables have the deviation of a mean, and the quartiles of others.
+ * What groups can show, by its name in the address: an average and maybe a spread, in words. Tables
+ * have it beside the average, and charts as bands.
  */
 export const FIGURES = Object.freeze({
-  mean: "mean, ± deviation",
-  "mean-error": "mean, ± standard error in charts",
-  "mean-bootstrap": "mean, 95 % in charts",
-  "mean-quartiles": "mean, quartiles in charts",
-  "mean-range": "mean, min to max in charts",
+  mean: "mean ± deviation",
+  "mean-error": "mean ± standard error",
+  "mean-interval": "mean ± 95 % interval",
+  "mean-quartiles": "mean, quartiles",
+  "mean-range": "mean, min to max",
   median: "median, quartiles",
-  "median-range": "median, min to max in charts",
+  "median-range": "median, min to max",
   iqm: "interquartile mean, quartiles",
-  "iqm-range": "interquartile mean, min to max in charts",
+  "iqm-range": "interquartile mean, min to max",
 });
 
 /** What the rules say about all runs. */
@@ -65,6 +65,7 @@ export class Rules {
   /** What groups show: the mean, if the address has no other one of FIGURES. */
   figure = computed(() => (Object.hasOwn(FIGURES, this.#state.average.value) ? this.#state.average.value : "mean"));
   average = computed(() => /** @type {Average} */ (this.figure.value.split("-")[0]));
+  spread = computed(() => /** @type {Grouping["spread"]} */ (this.figure.value.split("-")[1] ?? (this.average.value === "mean" ? "deviation" : "quartiles")));
 
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
   groups = computed(() => {
@@ -72,8 +73,8 @@ export class Rules {
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
     if (this.#isByName.value) groups.sort((a, b) => compareNames(a.name, b.name));
-    const [average, spread = average === "mean" ? "deviation" : "quartiles"] = this.figure.value.split("-");
-    return /** @type {Grouping} */ ({ rule: this.#state.groupRule.value, average, averageName: AVERAGES[this.average.value], spread, groups, archived: this.#archived.value });
+    const average = this.average.value;
+    return { rule: this.#state.groupRule.value, average, averageName: AVERAGES[average], spread: this.spread.value, spreadName: spreadName(this.spread.value), groups, archived: this.#archived.value };
   });
 
   /** Here, so that the panel has it only when runs are grouped. */

@@ -7,7 +7,7 @@
 /** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
 export const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
 /** An integer at the end, but not the end of a decimal number: neither the 1 of `0.1` nor the 4 of `1e-4`. */
-const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
+export const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
 /** A part of one training, as the last segment of a run. */
 export const PART = /\/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)$/i;
 

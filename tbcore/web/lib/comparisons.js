@@ -1,0 +1,128 @@
+/**
+ * Which groups of values cannot be told from the best one; tbcore/values/comparisons.py has the rule,
+ * and is the same for the server: tests/comparisons.json has what both must do. No DOM.
+ */
+
+import { NUMBER, SEED } from "./word-rules.js";
+
+/** Minimum number of finite values of a group that is compared. */
+export const MIN_VALUES = 3;
+/** With a smaller p value, two groups differ. */
+const MAX_P = 0.05;
+const MAX_DIGITS = 3;
+
+/** The values of a group, by the names of their runs. @typedef {ReadonlyMap<string, number>} Group */
+
+/**
+ * What stands beside the figure of each group: that it is the best, cannot be told from the best, or has
+ * too few values; and why. Empty texts for others, and for all if fewer than two groups have a finite
+ * value.
+ * @param {readonly (Group | null | undefined)[]} groups
+ * @param {"min" | "max"} goal
+ * @returns {{ mark: "" | "best" | "≈ best" | "n too small", title: string }[]}
+ */
+export function marksOfBest(groups, goal) {
+  const given = groups.map((group) => bySeed(group ?? new Map()));
+  const finite = given.filter((group) => group.size > 0);
+  if (finite.length < 2) return given.map(() => ({ mark: "", title: "" }));
+  const p = differencesFromBest(given, goal);
+  const best = given[p.indexOf(2)];
+  const numCompared = p.filter((value) => value <= 1).length;
+  const isKnown = best.size >= MIN_VALUES;
+  return p.map((value, i) => {
+    const test = areSame(best, given[i]) ? `t-test, paired over ${best.size} equal seeds` : "Welch’s t-test";
+    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${numCompared > 1 ? `, corrected by Holm for ${numCompared} groups` : ""}`;
+    if (value === 2) return { mark: "best", title: isKnown ? "The best mean" : `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
+    if (Number.isNaN(value)) return given[i].size > 0 && isKnown ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
+    return value < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };
+  });
+}
+
+/** The finite values by what distinguishes the runs: the seeds in their names, else numbers at the ends; by their names if two runs have the same. @param {Group} group @returns {Map<string, number>} */
+function bySeed(group) {
+  const finite = [...group].filter(([, value]) => Number.isFinite(value));
+  for (const part of [SEED, NUMBER]) {
+    const seeds = new Map(finite.map(([run, value]) => [run.split("/").flatMap((segment) => segment.match(part) ?? []).join("/").toLowerCase().replace(/[^a-z0-9/]/g, ""), value]));
+    if (seeds.size === finite.length && !seeds.has("")) return seeds;
+  }
+  return new Map(finite);
+}
+
+/**
+ * The corrected p value of each group's difference from the best, which has 2; NaN with too few values.
+ * @param {readonly Group[]} groups  of finite values by seed
+ * @param {"min" | "max"} goal
+ * @returns {number[]}
+ */
+export function differencesFromBest(groups, goal) {
+  const sign = goal === "min" ? 1 : -1;
+  const means = groups.map((group) => (group.size > 0 ? sign * meanOf([...group.values()]) : Infinity));
+  const best = means.reduce((least, mean, i) => (mean < means[least] ? i : least), 0);
+  const p = groups.map((group, i) => (i === best ? NaN : pValue(groups[best], group)));
+  const order = [...p.keys()].filter((i) => !Number.isNaN(p[i])).sort((a, b) => p[a] - p[b]);
+  let most = 0;
+  for (const [rank, i] of order.entries()) p[i] = Math.min(1, (most = Math.max(most, p[i] * (order.length - rank))));
+  if (groups[best]?.size > 0) p[best] = 2;
+  return p;
+}
+
+/** @param {Group} a @param {Group} b */
+function areSame(a, b) {
+  return a.size === b.size && [...a.keys()].every((key) => b.has(key));
+}
+
+/** The p value of the difference between two groups; NaN with too few values. @param {Group} a @param {Group} b */
+function pValue(a, b) {
+  if (Math.min(a.size, b.size) < MIN_VALUES) return NaN;
+  const samples = areSame(a, b) ? [Array.from(a, ([key, value]) => value - Number(b.get(key)))] : [[...a.values()], [...b.values()]];
+  const squares = samples.map((sample) => sample.reduce((sum, value) => sum + (value - meanOf(sample)) ** 2, 0) / (sample.length - 1) / sample.length);
+  const distance = Math.abs(meanOf(samples[0]) - (samples[1] ? meanOf(samples[1]) : 0));
+  const error = squares.reduce((sum, square) => sum + square, 0);
+  if (error === 0) return Number(distance === 0);
+  return tPValue(distance / Math.sqrt(error), error ** 2 / squares.reduce((sum, square, i) => sum + square ** 2 / (samples[i].length - 1), 0));
+}
+
+/** @param {readonly number[]} values */
+function meanOf(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The probability of at least this distance from 0, in Student's t distribution. @param {number} t @param {number} freedom */
+export function tPValue(t, freedom) {
+  let [a, b, x] = [freedom / 2, 0.5, freedom / (freedom + t * t)];
+  const isOtherSide = x > (a + 1) / (a + b + 2);
+  if (isOtherSide) [a, b, x] = [b, a, (t * t) / (freedom + t * t)];
+  if (x === 0) return Number(isOtherSide);
+  let fraction = 1;
+  for (let m = 30 + Math.floor(3 * Math.sqrt(a + b)); m > 0; m--) {
+    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
+    fraction = 1 + even / (1 + odd / fraction);
+  }
+  fraction = 1 - ((a + b) * x) / (a + 1) / fraction;
+  const share = Math.exp(a * Math.log(x) + b * Math.log1p(-x) - logGamma(a) - logGamma(b) + logGamma(a + b)) / a / fraction;
+  return isOtherSide ? 1 - share : share;
+}
+
+/** By Stirling's series, which is exact enough from 15 on. @param {number} x */
+function logGamma(x) {
+  let below = 0;
+  for (; x < 15; x++) below += Math.log(x);
+  const square = 1 / (x * x);
+  return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + (1 / 12 - (1 / 360 - (1 / 1260 - square / 1680) * square) * square) / x - below;
+}
+
+/** @type {Map<number, number>} */
+const quantiles = new Map();
+
+/** The distance from 0 that 95 % of Student's t distribution are within. @param {number} freedom */
+export function tQuantile(freedom) {
+  let [low, high] = quantiles.has(freedom) ? [quantiles.get(freedom) ?? 0, quantiles.get(freedom) ?? 0] : [1.9, 13];
+  for (let i = 0; i < 60 && low < high; i++) {
+    const middle = (low + high) / 2;
+    if (tPValue(middle, freedom) > MAX_P) low = middle;
+    else high = middle;
+  }
+  quantiles.set(freedom, (low + high) / 2);
+  return (low + high) / 2;
+}

@@ -1,0 +1,111 @@
+"""What the page claims of groups: which cannot be told from the best one, and with which spread."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from common_fixtures import until
+
+from tbcore_testing import write_run
+
+LOSSES = {
+    "a": (1.0, 1.3, 1.6, 1.9),
+    "b": (1.02, 1.29, 1.63, 1.9),
+    "c": (1.1, 1.41, 1.7, 2.02),
+    "d": (1.5, 1.6),
+}
+"""Groups by the losses of their seeds: b is a but for noise, c is a bit worse with each seed, and d
+has too few. Without pairs, a, b and c could not be told from each other."""
+MARKS = {"a/*": "best", "b/*": "≈ best", "c/*": "", "d/*": "n too small"}
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    for name, losses in LOSSES.items():
+        for seed, loss in enumerate(losses):
+            hparams = {"model": name, "seed": seed}
+            scalars = {"val/loss": [(0, 3.0), (10, loss)]}
+            write_run(logdir, f"{name}/s{seed}", scalars=scalars, hparams=hparams)
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_module: Any, logdir: Path) -> Any:
+    return serve_for_module(logdir)
+
+
+def test_the_best_is_marked_with_all_that_cannot_be_told_from_it(
+    open_page: Any, logdir: Path
+) -> None:
+    """The same in the run list, in HParams, in Compare and in a terminal; only of means."""
+    page = open_page("#hparams&group=seeds&columns=val/loss:min&sort=%2Bval/loss:min")
+    in_list = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')]
+      .filter((row) => /\\*$/.test(row.title))
+      .map((row) => [row.title, row.querySelector('.tb-step')?.textContent ?? '']))"""
+    until(lambda: page.evaluate(in_list) == MARKS)
+    in_hparams = """() => Object.fromEntries(tb.all('tbody tr[data-name]').map(
+      (row) => [row.dataset.name, row.querySelector('.best-mark')?.textContent ?? '']))"""
+    until(lambda: page.evaluate(in_hparams) == MARKS)
+    titles = page.evaluate("() => tb.all('.best-mark').map(({ title }) => title).join()")
+    assert "paired over 4 equal seeds, corrected by Holm for 2 groups" in titles
+
+    page = open_page("#compare&group=seeds&average=mean-error")
+    in_compare = """() => [...tb.all('.compare-table tr').find(
+      (row) => /lowest/.test(row.innerText))?.cells ?? []].slice(1).map(
+        (cell) => cell.querySelector('.compare-best')?.textContent ?? '')"""
+    until(lambda: page.evaluate(in_compare) == list(MARKS.values()))
+    text = "() => tb.all('.compare-table')[0].innerText"
+    assert "1.45 ± 0.19 SE" in page.evaluate(text)
+    page = open_page("#compare&group=seeds&average=median")
+    until(lambda: page.evaluate(in_compare) == ["best", "", "", ""])
+
+    line = [sys.executable, "-m", "tbcore", "report", str(logdir), "--by", "seeds"]
+    line += ["--columns", "val/loss:min", "--sort", "val/loss:min"]
+    printed = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    for name, mark in MARKS.items():
+        [row] = [row for row in printed.splitlines() if name[:-1] in row and "±" in row]
+        assert (f", {mark}" in row) if mark else "best" not in row, row
+
+
+def test_one_choice_sets_the_spread_of_tables_and_of_charts(open_page: Any) -> None:
+    """With two runs there is none, which the cells say."""
+    page = open_page("#scalars&group=seeds&columns=val/loss:last&scalars.legend=true")
+    page.get_by_role("button", name="Grouped: seeds").click()
+    page.get_by_label("Groups show").select_option("mean ± 95 % interval")
+    page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
+    cells = "() => [...document.querySelectorAll('.tb-cell')].map((cell) => cell.innerText.trim())"
+    until(lambda: "1.45 ± 0.62 CI" in page.evaluate(cells))
+    assert any("n too small" in cell for cell in page.evaluate(cells))
+    legend = "() => tb.all('.tb-legend')[0]?.innerText ?? ''"
+    until(lambda: "1.45 ± 0.62 CI" in page.evaluate(legend))
+    assert "Final: mean ± 95 % CI" in page.evaluate(legend)
+
+
+def test_figures_in_a_column_are_aligned_and_no_column_of_groups_is_empty(open_page: Any) -> None:
+    """Equal decimals but for one that needs more; a fact that differs is a span; the heading ends
+    where the figures do."""
+    page = open_page("#scalars&group=by:model&columns=val/loss:last,step,took")
+    row = (
+        "() => [...document.querySelectorAll('.tb-row[aria-expanded]')].map((row) => row.innerText)"
+    )
+    until(lambda: any("±" in text for text in page.evaluate(row)))
+    figures = re.findall(r"\d\.(\d+) ± \d\.(\d+)", " ".join(page.evaluate(row)))
+    assert {len(decimals) for pair in figures for decimals in pair} == {3}, figures
+    assert page.evaluate(
+        """() => {
+          const end = (node) => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            return range.getBoundingClientRect().right;
+          };
+          const cell = document.querySelector('.tb-row[aria-expanded] .tb-cell');
+          const head = document.querySelector('.tb-heads .tb-figures button');
+          return Math.abs(end(head) - end(cell.firstChild)) < 12;
+        }"""
+    )

@@ -1,0 +1,46 @@
+// Groups that cannot be told from the best: the cases that hold for Python too, and what the page says.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { differencesFromBest, marksOfBest, tPValue, tQuantile } from "../../../tbcore/web/lib/comparisons.js";
+
+const { cases, tails, quantiles } = JSON.parse(readFileSync(new URL("../../comparisons.json", import.meta.url), "utf8"));
+
+/** @param {number} found @param {number | null} expected @param {string} message @param {number} [tolerance] */
+function assertNear(found, expected, message, tolerance = 1e-9) {
+  if (expected === null) assert.ok(Number.isNaN(found), message);
+  else assert.ok(Math.abs(found - expected) <= tolerance * Math.abs(expected) + 1e-12, `${message}: ${found}, expected ${expected}`);
+}
+
+test("corrected p values are those of scipy, as in Python", () => {
+  for (const { about, goal, groups, p } of cases) {
+    const finite = groups.map((/** @type {Record<string, any>} */ group) => new Map(Object.entries(group).map(([seed, value]) => [seed, Number(value)]).filter(([, value]) => Number.isFinite(value))));
+    differencesFromBest(finite, goal).forEach((value, i) => assertNear(value, p[i], `${about} ${i}`));
+  }
+});
+
+test("tails and quantiles of Student's t are those of scipy", () => {
+  for (const [t, freedom, expected] of tails) assertNear(tPValue(t, freedom), expected, `${t} ${freedom}`, 1e-8);
+  for (const [freedom, expected] of quantiles) assertNear(tQuantile(freedom), expected, String(freedom));
+  assert.equal(tQuantile(2), tQuantile(2), "it is kept");
+});
+
+/** @param {string} prefix @param {readonly number[]} values */
+const runs = (prefix, ...values) => new Map(values.map((value, i) => [prefix.replace("#", String(i)), value]));
+
+test("the best is marked together with what cannot be told from it", () => {
+  const marks = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#/train", 5, 6.1, 7), runs("d/s#", 4, NaN, 5), null], "min");
+  assert.deepEqual(marks.map(({ mark }) => mark), ["best", "≈ best", "", "n too small", ""]);
+  assert.match(marks[1].title, /^Cannot be told from the best, p = 0\.225: t-test, paired over 3 equal seeds, corrected by Holm for 2 groups$/);
+  assert.match(marks[2].title, /^Differs from the best, p < 0\.001: t-test, paired over 3 equal seeds, /);
+  const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.7)], "max");
+  assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
+});
+
+test("nothing is marked for a single group, and nothing is compared with a best one of two runs", () => {
+  assert.deepEqual(marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", NaN)], "min").map(({ mark }) => mark), ["", ""]);
+  const [best, other] = marksOfBest([runs("a/s#", 1, 2), runs("b/s#", 3, 4, 5)], "min");
+  assert.deepEqual([best.mark, other.mark], ["best", ""]);
+  assert.match(best.title, /n is too small to compare it/);
+});
