@@ -97,6 +97,7 @@ def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
         "distribution": distribution,
         "version": version,
         "page_allows": list(plugin.info.page_allows) if plugin.info else [],
+        "page": f"{plugin.name}/" if plugin.implements("page_routes") else None,
         "options": [
             {
                 "name": option.name,
