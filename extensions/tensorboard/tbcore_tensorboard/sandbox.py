@@ -30,10 +30,12 @@ TCP = 0b11
 SCOPES = 0b11
 """Connections to abstract unix sockets, and signals, of processes outside."""
 SYSTEM = (
-    "/usr", "/lib", "/lib64", "/bin", "/opt", "/proc", "/sys", "/dev",
+    "/usr", "/lib", "/lib64", "/bin", "/opt", "/sys", "/dev",
+    "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys", "/proc/driver",
     "/etc/ld.so.cache", "/etc/localtime", *mimetypes.knownfiles,
 )  # fmt: skip
-"""What programs read besides Python: libraries, fonts, time zones, the number of processors."""
+"""What programs read besides Python: libraries, fonts, time zones, the number of processors. Of the
+rest of `/proc`, root could read the environment of the server, which may have its token."""
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 
 
