@@ -38,6 +38,10 @@ def spin():
     while True:
         pass
 
+def die():
+    os.write(2, b"a check failed: 1 == 2\\n")
+    os.abort()
+
 def raw(environ, start_response):
     text = json.dumps({k: v for k, v in environ.items() if isinstance(v, str)})
     start_response("200 OK", [("Content-Type", "application/json"), ("Set-Cookie", "a=b"),
@@ -82,7 +86,8 @@ class Fake:
             "/child": app(lambda path: os.listdir(path) if os.system("echo >> " + path) else 0),
             "/connect": app(connect),
             "/kill": app(lambda pid: os.kill(int(pid), 0)),
-            "/signal": app(lambda number: os.kill(os.getpid(), int(number))),
+            "/signal": app(lambda number: signal.raise_signal(int(number))),
+            "/die": app(die),
             "/exit": app(lambda: os._exit(3)),
             "/memory": app(lambda: len(bytearray(16 << 30))),
             "/spin": app(spin),
@@ -99,7 +104,6 @@ class Loader(TBLoader):
 """
 """A plugin of TensorBoard whose addresses do what a bad one may do. It needs werkzeug alone."""
 INLINE = "<!doctype html><script>document.title = 1</script><p onclick=alert(1)>"
-NAMES = ("tensorboard", "tb-fake", "tb-broken", "tb-exits")
 
 
 class Installed:
@@ -121,11 +125,12 @@ class Installed:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
-    """Three plugins of TensorBoard: `fake`, which is asked to fail, and two that always do."""
+    """`fake`, a plugin of TensorBoard that is asked to fail, and three that always do."""
     pytest.importorskip("werkzeug", reason="werkzeug is not installed, which TensorBoard requires")
     found = Installed(tmp_path / "packages")
     found.add("fake", FAKE, "Loader", fake=INLINE)
     found.add("broken", 'raise RuntimeError("no <b>GPU</b> here")', "Loader")
+    found.add("none", FAKE.replace("return Fake(context)", "return None"), "Loader")
     found.add("exits", "import sys; sys.exit(5)", "Loader")
     monkeypatch.setattr(sys, "path", [*sys.path, str(found.folder)])
     return found

@@ -35,7 +35,7 @@ FLAGS = ("logdir_spec", "host", "db", "window_title", "generic_data", "load_fast
 def main() -> None:
     settings = json.loads(sys.argv[1])
     end_with(settings["parent"])
-    logging.basicConfig(level=logging.WARNING)
+    logging.basicConfig(level=logging.ERROR)
     folder = Path(settings["folder"])
     unlimited = confine(
         memory=settings["memory"],

@@ -47,7 +47,7 @@ class Mirror:
             with self._lock:
                 if time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
                     if left_out := self.refresh():
-                        logger.warning("the mirror has not all files: %s", left_out)
+                        logger.error("the mirror has not all files: %s", left_out)
                     self._refreshed_at = time.monotonic()
             return app(environ, start_response)
 

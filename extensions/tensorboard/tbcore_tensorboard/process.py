@@ -36,6 +36,8 @@ KEPT = (
 START_SECONDS = 60
 HANG_SECONDS = 60
 PROBE_SECONDS = 5
+MAX_PATH_CHARACTERS = 60
+"""Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
@@ -215,6 +217,7 @@ class HostedProcess:
             while line := output.readline(1000):
                 if text := printable_line(line.decode("utf-8", "replace")).strip():
                     self._last_lines.append(text)
+                    logger.debug("%s: %s", self.what, text)
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):
@@ -266,14 +269,17 @@ def _new_folder() -> tuple[Path, IO[bytes]]:
     """
     import fcntl
 
-    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+    where = tempfile.gettempdir()
+    if len(where) > MAX_PATH_CHARACTERS:
+        where = "/tmp"
+    for folder in Path(where).glob(PREFIX + "*"):
         with contextlib.suppress(OSError):
             is_own = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
             with open(folder / "lock", "rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if is_own:
                     shutil.rmtree(folder, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
     held = open(folder / "lock", "wb")  # noqa: SIM115
     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return folder, held
