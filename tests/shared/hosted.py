@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tbcore_testing import TbcoreClient
+from tbcore_testing.wire import bytes_field, varint_field
 
 FAKE = """
 import ctypes, json, os, pathlib, signal, socket, sys, threading, time
@@ -141,12 +142,12 @@ def hosting(
     installed: Installed, tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient]
 ) -> Iterator[Callable[..., TbcoreClient]]:
     """`hosting(token="x")`: a client of a server with TensorBoard's page and these plugins."""
-    import tbcore_tensorboard
+    from tbcore_tensorboard import plugin
 
     clients: list[TbcoreClient] = []
 
     def make(**config: Any) -> TbcoreClient:
-        plugins = {"tensorboard": tbcore_tensorboard}
+        plugins = {"tensorboard": plugin}
         client = tbcore_client(tbcore_logdir, plugins=plugins, dev=False, **config)
         client.follow_redirects = True
         clients.append(client)
@@ -155,3 +156,32 @@ def hosting(
     yield make
     for client in clients:
         client.app.close_plugins()  # type: ignore[attr-defined]
+
+
+def write_trace(logdir: Path) -> Path:
+    """Writes what a profiler of JAX writes: a trace with 20 events, where no run is."""
+    line = (
+        varint_field(1, 7) + bytes_field(2, "worker") + varint_field(3, 1_700_000_000_000_000_000)
+    )
+    for index in range(20):
+        event = varint_field(1, 1) + varint_field(2, index * 2_000_000) + varint_field(3, 1_000_000)
+        line += bytes_field(4, event)
+    name = varint_field(1, 1) + bytes_field(2, "train_step")
+    names = varint_field(1, 1) + bytes_field(2, name)
+    plane = varint_field(1, 1) + bytes_field(2, "/host:CPU") + bytes_field(3, line)
+    trace = bytes_field(1, plane + bytes_field(4, names)) + bytes_field(4, "machine")
+    file = logdir / "exp" / "plugins" / "profile" / "2026_01_01" / "machine.xplane.pb"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(trace)
+    return file
+
+
+def write_embedding(run: Path, sprite: bytes) -> None:
+    """Writes 4 points of 3 dimensions, with labels and a sprite of 2 x 2 pictures."""
+    (run / "points.tsv").write_text("".join(f"{i}\t{i % 2}\t{i // 2}\n" for i in range(4)))
+    (run / "labels.tsv").write_text("".join(f"<b>point {i}</b>\n" for i in range(4)))
+    (run / "sprite.png").write_bytes(sprite)
+    (run / "projector_config.pbtxt").write_text("""embeddings {
+      tensor_name: "digits" tensor_path: "points.tsv" metadata_path: "labels.tsv"
+      sprite { image_path: "sprite.png" single_image_dim: 1 single_image_dim: 1 }
+    }""")

@@ -66,6 +66,7 @@ class HostedProcess:
         self.what = what
         self.scripts: dict[str, str] = {}
         """The inline scripts of installed pages, by the names of the files that replace them."""
+        self.is_plugin = entry is not None
         self._entry = entry
         self._multiplexer = multiplexer
         self._options = options
@@ -178,8 +179,7 @@ class HostedProcess:
         assert self._folder
         options = self._options()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        here = os.path.realpath("")
-        path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
+        path = [os.path.abspath(entry) for entry in sys.path if entry]
         environment |= {"TMPDIR": str(self._folder), "PYTHONPATH": os.pathsep.join(path)}
         settings = {
             "plugin": self._entry.name if self._entry else None,

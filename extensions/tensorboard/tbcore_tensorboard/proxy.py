@@ -86,7 +86,7 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
         return Response(status_code=204)
     if path == "/tbcore-again.js":
         return _script(AGAIN)
-    if path == "/tbcore-tab.html":
+    if path == "/tbcore-tab.html" or (path == "/" and process.is_plugin):
         process.connect().close()
         plugin = quote(str(process.info().get("plugin", "")), safe="")
         return RedirectResponse(f"data/plugin/{plugin}/tbcore-entry.html")

@@ -51,6 +51,7 @@ def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
         "active",
     )
     found = hosting().get("data/frontends").json()["plugins"]
+    assert listed["tb-fake"]["page"] is None
     tabs = {tab["name"]: tab["module"] for tab in found}
     assert tabs["tensorboard"] is None
     assert all(tabs[name] for name in ("tb-fake", "tb-broken", "tb-projector"))
@@ -63,5 +64,6 @@ def test_a_tab_leads_to_the_page_of_its_plugin(hosting: Hosting, tbcore_logdir: 
     assert "tbcore-entry.html?inner" in tab.text
     script = client.get(f"{FAKE}/tbcore-entry.js").text
     assert script.startswith('import("./index.js")')
+    assert client.get("tb-fake/").url.path == tab.url.path
     assert client.get("data/plugin/tb-fake/state").json() == {"fault": "", "warning": ""}
     assert client.get(f"{FAKE}/logdir").json() == str(tbcore_logdir)
