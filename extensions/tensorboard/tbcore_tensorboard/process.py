@@ -274,11 +274,11 @@ def _new_folder() -> tuple[Path, IO[bytes]]:
         where = "/tmp"
     for folder in Path(where).glob(PREFIX + "*"):
         with contextlib.suppress(OSError):
-            is_own = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if folder.lstat().st_uid != os.getuid():
+                continue  # In a directory that all users write to.
             with open(folder / "lock", "rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if is_own:
-                    shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
     held = open(folder / "lock", "wb")  # noqa: SIM115
     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -166,18 +166,23 @@ def test_a_process_ends_with_its_server(
     assert folders() == []
 
 
-def test_a_folder_of_somebody_else_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such as a link with such a name, in a directory that all users write to."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "lock").touch()
-    (tmp_path / f"{process.PREFIX}link").symlink_to(other)
-    folder, lock = process._new_folder()
-    lock.close()
-    assert (folder.stat().st_mode & 0o777, (other / "lock").exists()) == (0o700, True)
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root has files of others")
+def test_a_folder_of_somebody_else_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory for temporary files that all users write to."""
+    where = Path(tempfile.mkdtemp(dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(where))
+    try:
+        for name, owner in (("mine", os.getuid()), ("other", 12_345)):
+            (where / f"{process.PREFIX}{name}").mkdir()
+            (where / f"{process.PREFIX}{name}" / "lock").touch()
+            os.chown(where / f"{process.PREFIX}{name}", owner, -1)
+        folder, lock = process._new_folder()
+        lock.close()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        other = where / f"{process.PREFIX}other"
+        assert sorted(where.iterdir()) == sorted([folder, other])
+    finally:
+        shutil.rmtree(where)
 
 
 def test_a_server_with_the_extension_imports_nothing_of_tensorboard(

@@ -123,7 +123,7 @@ def test_the_page_draws(
         script = """(shown) => {
           const inner = (one) => [one.shadowRoot, one.contentDocument?.body].filter(Boolean);
           const all = (root) => [...root.querySelectorAll("*")];
-          const text = (root) => [root.textContent, ...all(root).flatMap(inner).map(text)].join(" ");
+          const text = (root) => root.textContent + all(root).flatMap(inner).map(text).join(" ");
           return text(document.body).replace(/\\s+/g, " ").includes(shown);
         }"""
         page.wait_for_function(script, arg=shown, timeout=60_000)
