@@ -87,7 +87,7 @@ def test_memory_is_limited(hosting: Hosting) -> None:
 
 
 def test_a_request_that_hangs_fails_alone(hosting: Hosting, limits: Limits) -> None:
-    """A thread that never ends its work; others of the plugin get their responses meanwhile."""
+    """A thread that never ends its work; others of the plugin get their responses."""
     client = hosting()
     first = client.get(f"{FAKE}/pid").json()
     limits(process, HANG_SECONDS=2, PROBE_SECONDS=30)
