@@ -97,7 +97,9 @@ def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
         "distribution": distribution,
         "version": version,
         "page_allows": list(plugin.info.page_allows) if plugin.info else [],
-        "page": f"{plugin.name}/" if plugin.implements("page_routes") and not plugin.module else None,
+        "page": None
+        if plugin.module or not plugin.implements("page_routes")
+        else f"{plugin.name}/",
         "options": [
             {
                 "name": option.name,
