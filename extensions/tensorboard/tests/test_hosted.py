@@ -51,7 +51,7 @@ def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
         "active",
     )
     found = hosting().get("data/frontends").json()["plugins"]
-    assert listed["tb-fake"]["page"] is None
+    assert listed["tb-fake"]["page"] == ""
     tabs = {tab["name"]: tab["module"] for tab in found}
     assert tabs["tensorboard"] is None
     assert all(tabs[name] for name in ("tb-fake", "tb-broken", "tb-projector"))

@@ -106,7 +106,7 @@ def test_the_projector_reads_embeddings_and_no_other_file(
     ],
 )
 def test_the_page_draws(
-    serve: Serve, tbcore_browser: Any, tmp_path: Path, tab: str, package: str, shown: str
+    serve: Serve, browser: Any, tmp_path: Path, tab: str, package: str, shown: str
 ) -> None:
     """In the frames of the tab; markup in names and labels stays text, and the address is kept."""
     if importlib.util.find_spec(package) is None:
@@ -116,7 +116,7 @@ def test_the_page_draws(
     write_embedding(run, png())
     write_trace(tmp_path / "runs")
     base = serve(tmp_path / "runs")
-    context = tbcore_browser.new_context()
+    context = browser.new_context()
     try:
         page = context.new_page()
         page.goto(f"{base}/{tab}")

@@ -31,7 +31,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {"active" | "inactive" | "failed" | "starting" | "off"} state
  * @property {string[]} page_allows  what its page may do besides
  * @property {string | null} reason  the reason for the state, if there is one to show
- * @property {string | null} page  the address of its web application
+ * @property {string} page  the address of its web application, if it has no tab
  * @property {Option[]} options
  * @property {Timing[]} timings
  * @property {{ what: string, seconds: number }[]} running
