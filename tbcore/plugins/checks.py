@@ -41,7 +41,7 @@ FIELDS = frozenset(
 """All values of `Kind.field`; a claim with any other field could never match."""
 
 MAX_TITLE_CHARACTERS = 100
-PAGE_ALLOWANCES = ("eval",)
+PAGE_ALLOWANCES = ("eval", "frames")
 """All values of `PluginInfo.page_allows`."""
 
 

@@ -78,7 +78,8 @@ class PluginInfo:
     inline styles, but no inline scripts and no other host. All files in its folder are served."""
     page_allows: Sequence[str] = ()
     """What the page and those of `page_routes` may do besides, listed by `tbcore plugins`: `"eval"`
-    for code that is made from text, by `eval` and `new Function`."""
+    for code that is made from text, by `eval` and `new Function`; `"frames"` for frames with pages
+    of this server."""
     run_action: str = ""
     """A verb, such as `Compare`, with which the menu of runs opens the tab. The name of the chosen
     run or group is then in the tab's setting `run`."""

@@ -97,6 +97,7 @@ def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
         "distribution": distribution,
         "version": version,
         "page_allows": list(plugin.info.page_allows) if plugin.info else [],
+        "page": f"{plugin.name}/" * (not plugin.module and plugin.implements("page_routes")),
         "options": [
             {
                 "name": option.name,

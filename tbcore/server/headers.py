@@ -53,10 +53,11 @@ def page_policy(allows: Sequence[str], embed_in: Sequence[str]) -> bytes:
     pages that may frame that one, `embed_in`, must be allowed here, too.
     """
     evaluated = " 'unsafe-eval'" if "eval" in allows else ""
+    frames = "; frame-src 'self'" if "frames" in allows else ""
     return _policy(
         f"script-src 'self' 'wasm-unsafe-eval'{evaluated}; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' blob: data:; media-src 'self' blob: data:; font-src 'self' blob: data:; "
-        "connect-src 'self'; worker-src 'self' blob:",
+        "connect-src 'self'; worker-src 'self' blob:" + frames,
         embed_in,
     )
 

@@ -40,6 +40,8 @@ class Board:
         """Makes the loader look for new data at once."""
         self.notes: Notes | None = None
         """The notes on the runs; None if there are none."""
+        self.distrusts_pages = False
+        """See `Multiplexer.distrust_pages`."""
         self.notes_fault: str | None = None
         """Why a server has none."""
         self.num_viewers = 0

@@ -272,6 +272,19 @@ class Multiplexer:
         details = self._state.details.get(run)
         return bool(details and is_live(details.last_event_time, details.modified, time.time()))
 
+    @property
+    def distrusts_pages(self) -> bool:
+        """Whether `distrust_pages` was called."""
+        return self._board.distrusts_pages
+
+    def distrust_pages(self) -> None:
+        """Call it before pages of your plugin run code that was written for another program.
+
+        From then on, no note that comes by HTTP is its user's own, since a page can send the
+        requests of all others of its origin.
+        """
+        self._board.distrusts_pages = True
+
     def notify(self, plugin: str, text: str) -> None:
         """Sends a text to the open tabs of a plugin, as `host.notice`, such as a progress.
 

@@ -32,6 +32,7 @@ OPTIONAL = {
     "tbcore-index": {"botocore", "fsspec"},  # for S3, with tbcore-remote
     "tbcore-jupyter": {"IPython", "jupyter_core"},
     "tbcore-logs": {"matplotlib", "pandas", "pillow", "polars", "pyarrow"},
+    "tbcore-tensorboard": {"tensorboard", "werkzeug"},  # what it runs; xprof also has the latter
     "tbcore-testing": {"playwright"},
 }
 """What only some users of a distribution have. It is imported in functions, or for types."""

@@ -47,7 +47,7 @@ Make = Callable[..., Any]
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{eval}; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; media-src 'self' blob: data:; "
-    "font-src 'self' blob: data:; connect-src 'self'; worker-src 'self' blob:; "
+    "font-src 'self' blob: data:; connect-src 'self'; worker-src 'self' blob:{frames}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
 )
 
@@ -366,7 +366,7 @@ def package(tmp_path: Path) -> ModuleType:
     return tables_of_http.package(tmp_path / "package")
 
 
-@pytest.mark.parametrize("allows", [(), ("eval",)])
+@pytest.mark.parametrize("allows", [(), ("eval",), ("frames",)])
 def test_a_page_and_the_files_beside_it_have_its_policy(
     make_client: Make, package: ModuleType, allows: tuple[str, ...]
 ) -> None:
@@ -389,8 +389,9 @@ def test_a_page_and_the_files_beside_it_have_its_policy(
         return found
 
     ancestors = f"'self' {embed_in[0]}"
-    evaluated = " 'unsafe-eval'" if allows else ""
-    expected = PAGE_POLICY.format(eval=evaluated, ancestors=ancestors)
+    evaluated = " 'unsafe-eval'" if "eval" in allows else ""
+    frames = "; frame-src 'self'" if "frames" in allows else ""
+    expected = PAGE_POLICY.format(eval=evaluated, frames=frames, ancestors=ancestors)
     assert policy("static/plugins/page/index.html") == expected
     assert policy("static/plugins/page/index.js") == expected
     assert policy("static/plugins/page/none.html", 404) == expected

@@ -430,10 +430,16 @@ def test_a_plugin_written_for_the_first_version_runs(
         ),
         (
             {"page": "static/index.html", "page_allows": ["inline"]},
-            "PluginInfo.page_allows must be a sequence of 'eval', got ['inline']",
+            "PluginInfo.page_allows must be a sequence of 'eval', 'frames', got ['inline']",
         ),
-        ({"page": "static/index.html", "page_allows": "eval"}, "a sequence of 'eval', got 'eval'"),
-        ({"page": "static/index.html", "page_allows": [[]]}, "a sequence of 'eval', got [[]]"),
+        (
+            {"page": "static/index.html", "page_allows": "eval"},
+            "a sequence of 'eval', 'frames', got 'eval'",
+        ),
+        (
+            {"page": "static/index.html", "page_allows": [[]]},
+            "a sequence of 'eval', 'frames', got [[]]",
+        ),
         ({"page_allows": ["eval"]}, "PluginInfo.page_allows must be empty without a page, got"),
     ],
 )

@@ -57,6 +57,7 @@ def test_the_list_of_plugins_has_good_and_bad_ones(distributions: Distributions)
         "distribution": "tbcore-good",
         "version": "2.0",
         "page_allows": [],
+        "page": "",
         "state": "ok",
         "reason": None,
         "options": [],

@@ -17,7 +17,8 @@ this server itself, not of another port or site.
 The owner is the user who started the server. What is the owner's own decides which files
 `tbcore notes files` names for deletion. Only the owner is given the write token of this start.
 Headers are chosen by those who send the request, and a proxy may send none. So they can only take
-away: with a header of a proxy, or of another host, a note is not the owner's own.
+away: with a header of a proxy, or of another host, a note is not the owner's own. None is
+any more once a plugin serves pages with code of others, as TensorBoard's are.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class Access(NamedTuple):
     """Whether what it changes is the owner's own."""
 
 
-def access(config: Config, request: Request, fault: str | None) -> Access:
+def access(config: Config, request: Request, fault: str | None, *, distrusts_pages: bool) -> Access:
     """The rights of a request to a server with this `Config`.
 
-    `fault` is why notes cannot be written on this machine, or None.
+    `fault` is why notes cannot be written on this machine, or None. `distrusts_pages` is that of
+    the multiplexer: a page with code of others could have sent the request.
     """
     read_only = _read_only(config) or fault
     if read_only is None and is_reader(request):
@@ -65,7 +67,7 @@ def access(config: Config, request: Request, fault: str | None) -> Access:
     elif needs_token and not _has_write_token(config, request):
         command = f"tbcore notes address --port {config.port}"
         refusal = f"to change notes, open the address that `{command}` prints"
-    is_own = needs_token and refusal is None and not config.allowed_hosts
+    is_own = needs_token and refusal is None and not config.allowed_hosts and not distrusts_pages
     return Access(read_only, needs_token, refusal, is_own and not _is_from_elsewhere(request))
 
 

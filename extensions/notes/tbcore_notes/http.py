@@ -42,7 +42,7 @@ def respond(
     notes: RunNotes, config: Config, multiplexer: Multiplexer, request: Request
 ) -> Response:
     """The response to a request for `data/notes`."""
-    allowed = access(config, request, notes.fault)
+    allowed = access(config, request, notes.fault, distrusts_pages=multiplexer.distrusts_pages)
     try:
         if request.method == "POST":
             if allowed.refusal:
@@ -58,9 +58,11 @@ def respond(
         return error_response(error.status, str(error))
 
 
-def respond_views(notes: RunNotes, config: Config, request: Request) -> Response:
+def respond_views(
+    notes: RunNotes, config: Config, multiplexer: Multiplexer, request: Request
+) -> Response:
     """The response to a request for `data/views`: all views, or the one that it names."""
-    allowed = access(config, request, notes.fault)
+    allowed = access(config, request, notes.fault, distrusts_pages=multiplexer.distrusts_pages)
     try:
         if request.method == "POST":
             if allowed.refusal:

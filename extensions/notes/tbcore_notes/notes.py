@@ -291,7 +291,7 @@ class RunNotes:
         ).start()
         return {
             "/data/notes": partial(respond, self, config, multiplexer),
-            "/data/views": partial(respond_views, self, config),
+            "/data/views": partial(respond_views, self, config, multiplexer),
             "/data/defaults": partial(respond_defaults, self),
         }
 

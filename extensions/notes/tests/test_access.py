@@ -95,6 +95,19 @@ def test_what_comes_through_any_other_server_is_not_the_owners(
     assert (result.returncode, result.stdout) == (1, "")
 
 
+def test_nothing_is_the_owners_once_pages_have_code_of_others(logdir: Path) -> None:
+    """Such a page is of the same origin, and can send what the page of tbcore can."""
+    client = served(logdir)
+    client.multiplexer.distrust_pages()
+    assert archive(client, OWN) == 200
+    assert client.get("data/notes", headers=OWN).json()["owns"] is False
+    view = {"name": "a", "address": "#scalars"}
+    assert client.post("data/views", json=view, headers=OWN).json()["views"][0]["is_own"] is False
+    until_listed(client)
+    result = piped("notes", "files", logdir, "--format=names")
+    assert (result.returncode, result.stdout) == (1, "")
+
+
 @pytest.mark.parametrize(
     "headers",
     [

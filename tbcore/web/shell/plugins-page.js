@@ -31,6 +31,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {"active" | "inactive" | "failed" | "starting" | "off"} state
  * @property {string[]} page_allows  what its page may do besides
  * @property {string | null} reason  the reason for the state, if there is one to show
+ * @property {string} page  the address of its web application, if it has no tab
  * @property {Option[]} options
  * @property {Timing[]} timings
  * @property {{ what: string, seconds: number }[]} running
@@ -103,6 +104,7 @@ function PluginCard({ plugin }) {
     </header>
     ${description && html`<p>${description}</p>`}
     ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${state === "off" && "Not imported: "}${reason}</p>`}
+    ${state === "active" && plugin.page && html`<p><a href=${address(plugin.page)} target="_blank">Open its page</a></p>`}
     ${plugin.page_allows.length > 0 && html`<p>Its page may use ${plugin.page_allows.join(", ")}.</p>`}
     ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
     ${slow.length > 0 &&

@@ -1,0 +1,151 @@
+"""The hooks: the page of TensorBoard, and a tab for each of its installed plugins."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import SimpleNamespace
+from weakref import WeakKeyDictionary, WeakSet
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
+from tbcore.http import json_response
+from tbcore_tensorboard.process import HostedProcess
+from tbcore_tensorboard.proxy import forward
+
+GROUP = "tensorboard_plugins"
+FILES = {
+    "profile": "plugins/profile/*/*.xplane.pb",
+    "projector": "projector_config.pbtxt",
+    "torch_profiler": "*.pt.trace.json",
+}
+"""The files by which a plugin that reads no series has something to show."""
+NEED_EVAL = ("projector",)
+FOLDERS_ABOVE_FILES = ("", "*/", "*/*/")
+LOOK_SECONDS = 60
+"""Time between two searches for such files."""
+OPTIONS = [
+    Option("memory", default=4096, minimum=256, help="Maximum memory of each process, in MB."),
+    Option(
+        "unconfined",
+        default=False,
+        help="Whether processes also start where the system cannot limit what they read, write and "
+        "connect to.",
+    ),
+]
+METHODS = ["GET", "POST"]
+
+_options: WeakKeyDictionary[Multiplexer, PluginOptions] = WeakKeyDictionary()
+"""The options of `tensorboard` on each server, which are those of all its tabs."""
+_pages: WeakSet[HostedProcess] = WeakSet()
+"""The processes of `/tensorboard/`, one for each server."""
+
+
+@hookimpl
+def plugin_info() -> PluginInfo:
+    return PluginInfo(
+        title="TensorBoard",
+        description="TensorBoard's own page over this data, in a process of its own.",
+        module=None,
+        order=95,
+        page_allows=["frames"],
+        options=OPTIONS,
+        api=1,
+    )
+
+
+@hookimpl
+def is_active() -> bool:
+    return importlib.util.find_spec("tensorboard") is not None
+
+
+@hookimpl
+def page_routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
+    _options[multiplexer] = options
+    missing = "" if is_active() else "it is not installed: pip install tensorboard"
+    page = HostedProcess("TensorBoard", None, multiplexer, lambda: options, missing)
+    _pages.add(page)
+    return _proxy_routes(page)
+
+
+@hookimpl
+def close() -> None:
+    for page in list(_pages):
+        page.stop()
+
+
+@hookimpl
+def plugins() -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    for entry in _installed():
+        name = "tb-" + re.sub(r"[^a-z0-9_.-]", "-", entry.name.lower())
+        found.setdefault(name, _tab(entry))
+    return found
+
+
+def _installed() -> Iterator[EntryPoint]:
+    """The plugins of TensorBoard that are installed, but for those in the working directory."""
+    here = os.path.realpath("")
+    for entry in entry_points(group=GROUP):
+        where = str(entry.dist.locate_file("")) if entry.dist else here
+        if os.path.realpath(where) != here:
+            yield entry
+
+
+def _tab(entry: EntryPoint) -> object:
+    """The tab of one plugin of TensorBoard, as a plugin of tbcore."""
+    source = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+    pattern = FILES.get(entry.name)
+    claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
+    info = PluginInfo(
+        title=entry.name.replace("_", " ").title(),
+        description=f"{source}, a plugin of TensorBoard, in a process of its own.",
+        claims=claims,
+        order=95,
+        page_allows=["frames", *(["eval"] if entry.name in NEED_EVAL else [])],
+        api=1,
+    )
+    made: list[HostedProcess] = []
+    looked_at = [-float("inf"), False]
+
+    def is_active(multiplexer: Multiplexer) -> bool:
+        if pattern is None or multiplexer.has(claims):
+            return True
+        # What jax writes has no event file beside it, and so belongs to no run.
+        logdir = _options[multiplexer].logdir
+        if logdir and not looked_at[1] and time.monotonic() - looked_at[0] > LOOK_SECONDS:
+            found = (p for start in FOLDERS_ABOVE_FILES for p in Path(logdir).glob(start + pattern))
+            looked_at[:] = [time.monotonic(), next(found, None) is not None]
+        return bool(looked_at[1])
+
+    def routes(multiplexer: Multiplexer) -> Sequence[Route]:
+        what = f"{entry.name} of {source}"
+        made.append(HostedProcess(what, entry, multiplexer, lambda: _options[multiplexer]))
+        return [Route("/state", lambda request: json_response(made[0].state()))]
+
+    def close() -> None:
+        for process in made:
+            process.stop()
+
+    return SimpleNamespace(
+        plugin_info=hookimpl(lambda: info, specname="plugin_info"),
+        is_active=hookimpl(is_active),
+        routes=hookimpl(routes),
+        page_routes=hookimpl(lambda: _proxy_routes(made[0]), specname="page_routes"),
+        close=hookimpl(close),
+    )
+
+
+def _proxy_routes(process: HostedProcess) -> list[Route]:
+    def serve(request: Request) -> Response:
+        return forward(process, request, "/" + request.path_params.get("rest", ""))
+
+    return [Route("/", serve), Route("/{rest:path}", serve, methods=METHODS)]

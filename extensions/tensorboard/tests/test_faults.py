@@ -1,0 +1,200 @@
+"""A fault of a hosted process stays its own: it has a card with the cause, and starts again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from common_fixtures import until
+from running_servers import RunningServer
+
+from tbcore_tensorboard import process
+from tbcore_testing import TbcoreClient
+
+Hosting = Callable[..., TbcoreClient]
+Limits = Callable[..., None]
+FAKE = "tb-fake/data/plugin/fake"
+BROWSER = {"accept": "text/html,*/*"}
+
+
+@pytest.mark.parametrize(
+    ("deed", "cause"),
+    [
+        ("signal?number=11", "its process was ended by SIGSEGV"),
+        ("signal?number=6", "its process was ended by SIGABRT"),
+        ("signal?number=9", "its process was ended by SIGKILL"),
+        ("exit", "its process ended with status 3"),
+        ("die", "its process was ended by SIGABRT; its last line was: a check failed: 1 == 2"),
+    ],
+)
+def test_a_process_that_ends_has_a_card_and_starts_again(
+    hosting: Hosting, deed: str, cause: str
+) -> None:
+    client = hosting()
+    first = client.get(f"{FAKE}/pid").json()
+    line = f"fake of fake 1: {cause}"
+
+    response = client.get(f"{FAKE}/{deed}")
+
+    assert (response.status_code, response.text.strip()) == (503, line)
+    assert client.get("data/plugin/tb-fake/state").json()["fault"] == line
+    card = client.get("tb-fake/tbcore-tab.html", headers=BROWSER)
+    assert card.status_code == 503
+    assert f'<p role="alert">{line}</p>' in card.text
+    assert 'src="./tbcore-again.js"' in card.text
+    assert 'src="../../../tbcore-again.js"' in client.get(f"{FAKE}/pid", headers=BROWSER).text
+    assert "tbcore-start" in client.get("tb-fake/tbcore-again.js").text
+    assert client.get("tb-fake/tbcore-start").status_code == 405
+    assert client.post("tb-fake/tbcore-start").status_code == 204
+    assert client.get("data/plugin/tb-fake/state").json()["fault"] == ""
+    assert client.get(f"{FAKE}/pid").json() != first
+
+
+@pytest.mark.parametrize(
+    ("plugin", "cause"),
+    [
+        ("broken", "RuntimeError: no &lt;b&gt;GPU&lt;/b&gt; here"),
+        ("exits", "SystemExit: 5"),
+        ("none", "RuntimeError: its loader returned no plugin; a package that it needs is missing"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_has_a_card(
+    hosting: Hosting, installed: object, plugin: str, cause: str
+) -> None:
+    """Markup in the cause is text; the others work."""
+    client = hosting()
+    card = client.get(f"tb-{plugin}/tbcore-tab.html", headers=BROWSER)
+    assert card.status_code == 503
+    assert f'<p role="alert">{plugin} of {plugin} 1: it cannot be loaded: {cause}</p>' in card.text
+    again = client.post(f"tb-{plugin}/tbcore-start", headers=BROWSER)
+    assert (again.status_code, again.text) == (503, card.text)
+    assert client.get(f"{FAKE}/pid").status_code == 200
+
+
+def test_memory_is_limited(hosting: Hosting) -> None:
+    client = hosting(plugin_values={"tensorboard": {"memory": "1024"}})
+    first = client.get(f"{FAKE}/pid").json()
+    response = client.get(f"{FAKE}/memory")
+    assert (response.status_code, response.text) == (500, "MemoryError")
+    assert client.get(f"{FAKE}/pid").json() == first
+
+
+def test_a_request_that_hangs_fails_alone(hosting: Hosting, limits: Limits) -> None:
+    """A thread that never ends its work; others of the plugin get their responses."""
+    client = hosting()
+    first = client.get(f"{FAKE}/pid").json()
+    limits(process, HANG_SECONDS=2, PROBE_SECONDS=30)
+    responses = []
+    thread = threading.Thread(target=lambda: responses.append(client.get(f"{FAKE}/spin")))
+    thread.start()
+    while thread.is_alive():
+        assert client.get(f"{FAKE}/logdir").status_code == 200
+    [response] = responses
+    line = "fake of fake 1: it did not respond to this request for 2 seconds\n"
+    assert (response.status_code, response.text.strip()) == (503, line.strip())
+    limits(process, HANG_SECONDS=60)
+    assert client.get("data/plugin/tb-fake/state").json()["fault"] == ""
+    assert client.get(f"{FAKE}/pid").json() == first
+
+
+def test_a_process_that_holds_the_gil_has_a_card(hosting: Hosting, limits: Limits) -> None:
+    client = hosting()
+    first = client.get(f"{FAKE}/pid").json()
+    limits(process, HANG_SECONDS=1, PROBE_SECONDS=0.5)
+    response = client.get(f"{FAKE}/gil")
+    line = "fake of fake 1: it did not respond for 1 seconds"
+    assert (response.status_code, response.text.strip()) == (503, line)
+    assert client.get("data/plugin/tb-fake/state").json()["fault"] == line
+    limits(process, HANG_SECONDS=60)
+    assert client.post("tb-fake/tbcore-start").status_code == 204
+    assert client.get(f"{FAKE}/pid").json() != first
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended may not have been waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=str)
+def test_a_process_ends_with_its_server(
+    installed: object,
+    environment: dict[str, str],
+    tmp_path: Path,
+    number: signal.Signals,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Also while it holds the GIL. A killed server leaves a folder, which the next one removes."""
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # The path of a socket must be short.
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path), "TBCORE_PLUGINS": "tensorboard"}
+    environment["TMPDIR"] = str(folder)
+    arguments = ["serve", "--logdir", str(tmp_path), "--port", "0"]
+
+    def serving() -> RunningServer:
+        return RunningServer(arguments, environment, tmp_path).wait_until_started()
+
+    def folders() -> list[str]:
+        return sorted(path.name for path in folder.glob(f"{process.PREFIX}*"))
+
+    server = serving()
+    pid = server.json(f"/{FAKE}/pid")
+    [own] = folders()
+    server.end(number)
+    until(lambda: not is_running(pid))
+    assert folders() == ([own] if number == signal.SIGKILL else [])
+    first, second = serving(), serving()
+    try:
+        first.json(f"/{FAKE}/pid")
+        assert own not in folders()
+        second.json(f"/{FAKE}/pid")
+        assert len(folders()) == 2
+        first.json(f"/{FAKE}/pid")
+    finally:
+        first.end(signal.SIGTERM)
+        second.end(signal.SIGTERM)
+    assert folders() == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root has files of others")
+def test_a_folder_of_somebody_else_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory for temporary files that all users write to."""
+    where = Path(tempfile.mkdtemp(dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(where))
+    try:
+        for name, owner in (("mine", os.getuid()), ("other", 12_345)):
+            (where / f"{process.PREFIX}{name}").mkdir()
+            (where / f"{process.PREFIX}{name}" / "lock").touch()
+            os.chown(where / f"{process.PREFIX}{name}", owner, -1)
+        folder, lock = process._new_folder()
+        lock.close()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        other = where / f"{process.PREFIX}other"
+        assert sorted(where.iterdir()) == sorted([folder, other])
+    finally:
+        shutil.rmtree(where)
+
+
+def test_a_server_with_the_extension_imports_nothing_of_tensorboard(
+    installed: object, environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path), "TBCORE_PLUGINS": "tensorboard"}
+    environment["PYTHONPROFILEIMPORTTIME"] = "1"
+    arguments = ["serve", "--logdir", str(tmp_path), "--port", "0"]
+    server = RunningServer(arguments, environment, tmp_path).wait_until_started()
+    assert [p["name"] for p in server.json("/data/plugins")["plugins"] if p["state"] == "active"]
+    _, _, noise = server.end(signal.SIGTERM)
+    imported = {line.rpartition("|")[2].strip() for line in noise.splitlines() if "|" in line}
+    assert "tbcore_tensorboard.process" in imported
+    names = {name.partition(".")[0] for name in imported}
+    assert not names & {"tensorboard", "werkzeug", "xprof", "fake", "broken", "tensorflow"}

@@ -1,0 +1,69 @@
+"""TensorBoard's page and plugins of TensorBoard, in processes of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tbcore_testing import TbcoreClient, write_run
+
+Hosting = Callable[..., TbcoreClient]
+FAKE = "tb-fake/data/plugin/fake"
+needs_tensorboard = pytest.mark.skipif(
+    importlib.util.find_spec("tensorboard") is None, reason="tensorboard is not installed"
+)
+
+
+@needs_tensorboard
+@pytest.mark.parametrize(
+    "config", [{}, {"path_prefix": "/team/logs"}, {"token": "a-token"}], ids=str
+)
+def test_the_page_reads_the_data_of_this_server(
+    hosting: Hosting, tbcore_logdir: Path, config: dict[str, str]
+) -> None:
+    write_run(tbcore_logdir, "train", scalars={"loss": [0.5, 0.25]})
+    client = hosting(**config)
+    client.headers["authorization"] = "Bearer a-token"
+    assert "<script" in client.get("tensorboard/").text
+    assert client.get("tensorboard/data/runs").json() == ["train"]
+    wanted = {"run": "train", "tag": "loss"}
+    found = client.get("tensorboard/data/plugin/scalars/scalars", params=wanted).json()
+    assert [row[1:] for row in found] == [[0, 0.5], [1, 0.25]]
+    write_run(tbcore_logdir, "eval", scalars={"loss": [1.0]})
+    client.reload()
+    assert client.get("tensorboard/data/runs").json() == ["eval", "train"]
+    policy = client.get("tensorboard/").headers["content-security-policy"]
+    assert "; frame-src 'self'" in policy
+    assert "'unsafe-eval'" not in policy
+    entry = client.get("tensorboard/data/plugin_entry.html", params={"name": "projector"})
+    assert entry.url.path.endswith("/tb-projector/data/plugin/projector/tbcore-entry.html")
+    assert "'unsafe-eval'" in entry.headers["content-security-policy"]
+
+
+@needs_tensorboard
+def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
+    listed = {p["name"]: p for p in hosting().get("data/plugins").json()["plugins"]}
+    assert (listed["tensorboard"]["page"], listed["tensorboard"]["state"]) == (
+        "tensorboard/",
+        "active",
+    )
+    found = hosting().get("data/frontends").json()["plugins"]
+    assert listed["tb-fake"]["page"] == ""
+    tabs = {tab["name"]: tab["module"] for tab in found}
+    assert tabs["tensorboard"] is None
+    assert all(tabs[name] for name in ("tb-fake", "tb-broken", "tb-projector"))
+
+
+def test_a_tab_leads_to_the_page_of_its_plugin(hosting: Hosting, tbcore_logdir: Path) -> None:
+    client = hosting()
+    tab = client.get("tb-fake/tbcore-tab.html")
+    assert tab.url.path == "/tb-fake/data/plugin/fake/tbcore-entry.html"
+    assert "tbcore-entry.html?inner" in tab.text
+    script = client.get(f"{FAKE}/tbcore-entry.js").text
+    assert script.startswith('import("./index.js")')
+    assert client.get("tb-fake/").url.path == tab.url.path
+    assert client.get("data/plugin/tb-fake/state").json() == {"fault": "", "warning": ""}
+    assert client.get(f"{FAKE}/logdir").json() == str(tbcore_logdir)
