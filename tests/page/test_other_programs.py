@@ -30,7 +30,7 @@ AXES = "[...document.querySelector('.plugin').shadowRoot.querySelectorAll('[name
 def test_a_folder_shows_what_users_look_for_first(
     serve: Callable[..., Any], profile: Any, tmp_path: Path, folder: str
 ) -> None:
-    """Curves, the file that a run is from, its hyperparameters, and what is logged meanwhile."""
+    """Curves, the file that a run is from, its hyperparameters, and what is logged then."""
     run, file, tag, *hparams = FOLDERS[folder]
     logdir = tmp_path / "logs"
     shutil.copytree(SAMPLES / folder, logdir)
