@@ -20,7 +20,7 @@ from tbcore_testing import EventFileWriter, summaries, write_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 SCHEMAS: dict[str, str] = dict(re.findall(r"^tbcore (.*)\n([\[{].*)$", PAGE, re.MULTILINE))
-MAX_OPTIONS, MAX_COMMANDS = 105, 14
+MAX_OPTIONS, MAX_COMMANDS = 107, 14
 
 Fits = Callable[[Any], bool]
 """Whether a value has a type."""
