@@ -688,7 +688,7 @@ def test_several_directories_in_the_wrong_option(
     assert served("--logdir", logdir).config.logdir == logdir
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"tbcore: warning: {logdir!r} does not exist; ")
-    assert "--logdir_spec" in line
+    assert "use NAME=LOGDIR for each" in line
 
 
 def test_errors_at_the_start_are_one_line(
