@@ -210,7 +210,7 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
     """In one line, whatever asks for an extension."""
     logdir, index = str(tmp_path), str(tmp_path / "index")
     for what, command in (
-        ("the command 'index'", ["index", "--logdir", logdir, "--index", index]),
+        ("the command 'index'", ["index", logdir, "--index", index]),
         ("an index", ["serve", "--index", index]),
         ("the command 'check'", ["check", logdir]),
         ("the command 'ls'", ["ls", logdir]),
@@ -240,7 +240,7 @@ def test_an_index_needs_only_the_core_and_logs(
     environment = make_environment(tmp_path / "env", *wheels, distributions.core)
     index = str(tmp_path / "index")
 
-    run([environment.tbcore, "index", "--logdir", str(runs), "--index", index])
+    run([environment.tbcore, "index", str(runs), "--index", index])
     listed = run([environment.tbcore, "ls", index, "--json"])
     assert "train" in listed
     assert "1 run, 4 files" in run([environment.tbcore, "check", "--index", index])
@@ -378,8 +378,9 @@ def test_a_new_plugin_works_where_it_is_installed(
     A browser test opens the tab.
     """
     tools = tmp_path / "tools"
-    wheel = distributions.extensions["testing"]
-    pip("install", "--no-deps", "--target", str(tools), str(wheel), python=core_alone.python)
+    needed = ("testing",) if KINDS[kind].tab else ("testing", "logs")
+    wheels = [str(distributions.extensions[name]) for name in needed]
+    pip("install", "--no-deps", "--target", str(tools), *wheels, python=core_alone.python)
     link_tools(tools, PLUGIN_TOOLS)
     new = [core_alone.tbcore, "plugins", "new", "mine", kind]
     run(new, cwd=tmp_path, PYTHONPATH=str(tools))
@@ -393,15 +394,18 @@ def test_a_new_plugin_works_where_it_is_installed(
     pip("install", "--no-deps", "--no-index", "--target", str(site), str(wheel))
     with served(core_alone, runs, tmp_path / "log", PYTHONPATH=str(site)) as get:
         is_active = kind in ("scalars", "page")  # The others have data of their own.
-        until(lambda: json.loads(get("data/plugins_listing")) == {"mine": is_active})
-        (tab,) = json.loads(get("data/frontends"))["plugins"]
-        assert tab["error"] is None
-        written = (project / "tbcore_mine/static/index.js").read_bytes().split(b"\n")
-        lines = get("static/plugins/mine/index.js").split(b"\n")
-        # Lines of comments are empty, and types in others are left out.
-        pairs = [(line, own) for line, own in zip(lines, written, strict=True) if b"/**" not in own]
-        assert all(line in (b"", own) for line, own in pairs)
-        assert any(line for line, _ in pairs)
+        listing = {"mine": is_active} if KINDS[kind].tab else {}
+        until(lambda: json.loads(get("data/plugins_listing")) == listing)
+        tabs = json.loads(get("data/frontends"))["plugins"]
+        assert [tab["error"] for tab in tabs] == [None] * len(listing)
+        if tabs:
+            written = (project / "tbcore_mine/static/index.js").read_bytes().split(b"\n")
+            lines = get("static/plugins/mine/index.js").split(b"\n")
+            # Lines of comments are empty, and types in others are left out.
+            both = zip(lines, written, strict=True)
+            pairs = [(line, own) for line, own in both if b"/**" not in own]
+            assert all(line in (b"", own) for line, own in pairs)
+            assert any(line for line, _ in pairs)
     tests = shutil.copytree(project / "tests", tmp_path / "tests")
     path = os.pathsep.join(map(str, (site, tools)))
     command = [core_alone.python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
@@ -506,7 +510,7 @@ def test_an_extension_of_another_version_is_one_line(
     index = str(tmp_path / "runs.index")
     line = "tbcore: tbcore-index 0.2.0 needs tbcore-server <0.3,>=0.2, found 0.1.0; "
     for command in (
-        ["index", "--logdir", str(runs), "--index", index],
+        ["index", str(runs), "--index", index],
         ["serve", "--index", index],
         ["check", "--index", index],
     ):

@@ -102,14 +102,13 @@ class _Reader:
 
 
 CHANGES = {
-    "two runs are added": "a 1 0.5\na 2 nan\na 3 0.25\na hparam 0.5\na text hello\nb 7 1\nb 8 2\n",
-    "one grows": "a 1 0.5\na 2 nan\na 3 0.25\na hparam 0.5\na text hello\nb 7 1\nb 8 2\nb 9 3\n",
-    "one is renamed": "new 1 0.5\nnew 2 nan\nnew 3 0.25\nnew hparam 0.5\nb 7 1\nb 8 2\nb 9 3\n",
-    "one is replaced by a shorter one": "new 1 0.5\nnew 2 nan\nnew 3 0.25\nb 70 1\n",
+    "two runs are added": "a 1 0.5\na 2 0.75\na 3 0.25\na hparam 0.5\na text hello\nb 7 1\nb 8 2\n",
+    "one grows": "a 1 0.5\na 2 0.75\na 3 0.25\na hparam 0.5\na text hello\nb 7 1\nb 8 2\nb 9 3\n",
+    "one is renamed": "new 1 0.5\nnew 2 0.75\nnew 3 0.25\nnew hparam 0.5\nb 7 1\nb 8 2\nb 9 3\n",
+    "one is replaced by a shorter one": "new 1 0.5\nnew 2 0.75\nnew 3 0.25\nb 70 1\n",
     "one is deleted": "b 70 1\n",
     "one fails": "a 1 0.5\na fail\nb 70 1\nb 71 1\n",
     "one is slow": "a 1 0.5\na 2 0.5\na wait\nb 70 1\nb 71 1\nb 72 2\n",
-    "all are gone": "nothing\n",
 }
 """What may happen to two runs in one file, and the contents of the file after it."""
 

@@ -309,7 +309,7 @@ def test_routes_answer_when_a_file_is_gone(failing_on: FailingOn) -> None:
 def test_routes_answer_while_runs_of_another_program_change(
     plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Two runs in one file are added, renamed, replaced, deleted, slow, and damaged."""
+    """Two runs in one file are added, renamed, replaced, slow and damaged; one is deleted."""
     found, pairs, wrong = logs("other"), list[tuple[str, str]](), list[object]()
     for what, content in CHANGES.items():
         (found.logdir / "x.lines").write_text(content)
