@@ -19,7 +19,7 @@ import numpy as np
 
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.formats import Facts, Read, SourceFiles
+from tbcore.eventfiles.formats import Read, SourceFiles
 from tbcore.eventfiles.framing import HEADER_BYTES
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES
 from tbcore.eventfiles.storage import EventFile, OpenFile
@@ -31,6 +31,9 @@ from tbcore.store.view import FileRef, SourceRef
 from tbcore.text import describe, one_line
 
 logger = logging.getLogger(__name__)
+
+Events = Sequence[tuple[str, bytes, bytes]]
+"""Tag, SummaryMetadata and Event of each."""
 
 _SPACING = 1 << 40
 """Distance between the offsets of two made events, which have fewer bytes."""
@@ -64,9 +67,10 @@ class SourceReader(RunReader):
         """Whether the FormatReader was called before; whether a new one is needed."""
         self._has_failed = False
         """Whether the FormatReader raised an error that trying again does not change."""
-        self._facts: Facts | None = None
-        self._added: Facts | None = None
-        """The facts that are in the data."""
+        self._facts: tuple[Events, float | None] | None = None
+        """The last facts that were read: their events and their time."""
+        self._added: tuple[Events, float | None] | None = None
+        """Those that are in the data."""
         super().__init__(decoder, files, **options)
         file = SourceRef(files[0].path)
         file.has_times = files.format.has_times
@@ -143,7 +147,7 @@ class SourceReader(RunReader):
                 # The first metadata of a tag counts, so the run is read again for the last ones.
                 raise FileReplacedError(self._source[0].path)
             self._added = self._facts
-            self._add_facts(self._facts)
+            self._add_events(*self._facts)
         self.data.end_loading()
 
     def _line(self, text: str) -> str:
@@ -156,16 +160,15 @@ class SourceReader(RunReader):
                 self.problems.append(line)
                 self.read_errors.append(line)
         elif not isinstance(item, Mapping):
-            self._facts = item
+            self._facts = [*item.events()], item.time
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
             counts = [len(points.step) for points in item.values()]
             arrays = map(np.concatenate, zip(*item.values(), strict=True))
             self._add_table(entries, [counts, *arrays], None, 0)
 
-    def _add_facts(self, facts: Facts) -> None:
+    def _add_events(self, events: Events, at_time: float | None) -> None:
         """Adds the events of facts, as those of a file."""
-        events = [*facts.events()]
         if not events:
             return
         size, file = len(events), MadeFile(self._source[0].path)
@@ -177,7 +180,7 @@ class SourceReader(RunReader):
             np.zeros(size, np.uint32),
             np.array([*map(masked_crc, file.payloads)], np.uint32),
         )
-        at = np.full(size, facts.time or self._source[0].mtime_ns / 1e9)
+        at = np.full(size, at_time or self._source[0].mtime_ns / 1e9)
         rows = [1] * size, np.zeros(size, np.int64), at, np.empty(0)
         self._add_table(entries, rows, references, self.data.add_file(file))
 

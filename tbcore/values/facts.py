@@ -42,12 +42,14 @@ class RunFacts(NamedTuple):
                 is_text = isinstance(value, str)
                 kind = "bool" if isinstance(value, bool) else "string" if is_text else "number"
                 setattr(start.hparams[name], f"{kind}_value", value)
-            yield _event(SESSION_START_TAG, "hparams", data.SerializeToString(), "")
+            yield _event(
+                SESSION_START_TAG, "hparams", data.SerializeToString(deterministic=True), ""
+            )
         if self.status:
             data = HParamsPluginData(version=0)
             end = data.session_end_info
             end.status, end.end_time_secs = self.status, self.ended or 0.0  # type: ignore[assignment]
-            yield _event(SESSION_END_TAG, "hparams", data.SerializeToString(), "")
+            yield _event(SESSION_END_TAG, "hparams", data.SerializeToString(deterministic=True), "")
         for tag, text in self.texts.items():
             yield _event(tag, "text", b"", text)
 
@@ -59,4 +61,4 @@ def _event(tag: str, plugin: str, content: bytes, text: str) -> tuple[str, bytes
     value.metadata.plugin_data.content = content
     value.tensor.dtype = DT_STRING
     value.tensor.string_val.append(text.encode(errors="replace")[:MAX_TEXT_BYTES])
-    return tag, value.metadata.SerializeToString(), event.SerializeToString()
+    return tag, value.metadata.SerializeToString(deterministic=True), event.SerializeToString()

@@ -3,7 +3,7 @@
 A file `*.lines` has lines such as `a 3 0.5`: run, step and value of the tag `loss`. The word after
 the run may also be a command:
 
-    a hparam 0.5     the hyperparameter lr
+    a hparam 0.5     the hyperparameter lr; `dict`, which none can be, is an error
     a text TEXT      a text with the tag `notes`
     a line           a line of text about damage
     a fail           an error, in place of the rest
@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,8 @@ class _Reader:
         facts = RunFacts()
         for number, (_, step, *values) in enumerate(own):
             if step == "hparam":
-                facts = facts._replace(hparams={"lr": float(values[0])}, group="g", status=1)
+                lr: Any = {} if values[0] == "dict" else float(values[0])
+                facts = facts._replace(hparams={"lr": lr}, group="g", status=1)
             if step == "text":
                 facts = facts._replace(texts={"notes": values[0]})
             if number < len(self._done):
