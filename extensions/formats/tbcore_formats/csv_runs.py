@@ -82,7 +82,8 @@ class Runs:
         for folder, logs in folders.items():
             for name, file in logs:
                 shown = (folder or ".") if len(logs) == 1 else posixpath.splitext(name)[0]
-                yield SourceRun(shown, [file])
+                # Two files may lead to one name, such as x/log.csv and x/log/metrics.csv.
+                yield SourceRun(shown, [file], key=name)
 
     def _is_log(self, file: EventFile) -> bool:
         known, is_log = self._known.get(file.path, (None, False))

@@ -386,6 +386,16 @@ def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> N
     names = ["metrics.csv", "results.csv"]
     files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
     for _ in range(3):
-        assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]])]
+        assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]], "metrics.csv")]
     assert len(opened) == 2
     assert {"metrics.csv", "trainer_state.json"} <= Formats().patterns
+
+
+def test_each_csv_is_a_run_also_if_two_have_one_name(tmp_path: Path) -> None:
+    """x/log is the name of both x/log.csv and the log in the directory x/log."""
+    for value, name in enumerate(["x/metrics.csv", "x/log.csv", "x/log/log.csv", "y/log.csv"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"step,a\n0,{value}\n")
+    logs = tbcore.open(tmp_path)
+    assert sorted(run["a"].value.item() for run in logs.values()) == [0, 1, 2, 3]
+    assert list(logs.problems) == []
