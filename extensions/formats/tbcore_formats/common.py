@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -14,7 +15,7 @@ from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
 
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512
-WRITE_SECONDS = 10.0
+_WRITE_SECONDS = 10.0
 """A file that was written to less than this long ago may be incomplete."""
 MAX_TAGS = 20_000
 """Maximum number of tags of a run. The others are left out, with a line."""
@@ -27,6 +28,11 @@ def opened(file: EventFile) -> Any:
     """
     storage: Storage = storage_of(file.path)
     return storage.open_file(file, os.path.dirname(file.path))
+
+
+def is_being_written(file: EventFile, since: float = 0.0) -> bool:
+    """Whether a file may be incomplete: it was written to just before, or is known since then."""
+    return time.time() - max(file.mtime_ns / 1e9, since) < _WRITE_SECONDS
 
 
 def number(value: Any) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, opened
+from tbcore_formats.common import is_being_written, opened
 from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
 from tbcore_formats.flat_yaml import facts_beside
 
@@ -131,7 +131,7 @@ class Reader:
                 yield from self._points(piece, file.mtime_ns / 1e9)
                 self.offset += len(piece)
                 self._end = piece[-64:]
-        is_new = time.time() - max(file.mtime_ns / 1e9, self._began_at) < WRITE_SECONDS
+        is_new = is_being_written(file, self._began_at)
         if is_new and self._num_rows < self._runs.num_rows.get(self._path, 0):
             raise BlockingIOError
         self._runs.num_rows[self._path] = self._num_rows

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, Rows, hparam, is_step, number, opened
+from tbcore_formats.common import Rows, hparam, is_being_written, is_step, number, opened
 
 _MAX_BYTES = 1 << 28
 _CHECKPOINT = re.compile(r"(?:(.*)/)?checkpoint-(\d+)")
@@ -79,7 +78,7 @@ def _states(files: Sequence[EventFile]) -> list[tuple[EventFile, Any]]:
         try:
             state = json.loads(data)
         except ValueError as error:
-            if time.time() - file.mtime_ns / 1e9 < WRITE_SECONDS:
+            if is_being_written(file):
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None
