@@ -113,7 +113,7 @@ class Reader:
         self._began_at = time.time()
         self._header: Header | None = None
         self._end = b""
-        """The last bytes that were read."""
+        """The last bytes that were read, with a line break."""
         self._num_rows = 0
         self._has_steps = True
         self._may_decide_again = False
@@ -124,9 +124,9 @@ class Reader:
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         file = files[0]
         yield facts_beside(file.path)
-        is_whole = False
+        is_whole = is_torn = False
         while not is_whole:
-            piece, is_whole = self._piece(file)
+            piece, is_whole, is_torn = self._piece(file)
             if piece:
                 yield from self._points(piece, file.mtime_ns / 1e9)
                 self.offset += len(piece)
@@ -135,16 +135,19 @@ class Reader:
         if is_new and self._num_rows < self._runs.num_rows.get(self._path, 0):
             raise BlockingIOError
         self._runs.num_rows[self._path] = self._num_rows
+        if is_torn:
+            raise BlockingIOError
 
-    def _piece(self, file: EventFile) -> tuple[bytes, bool]:
-        """The next whole lines, and whether they end where the file does."""
+    def _piece(self, file: EventFile) -> tuple[bytes, bool, bool]:
+        """The next whole lines, whether the file ends there, and whether a line that has no line
+        break yet follows. If such a line has all cells, and no longer grows, it is whole."""
         is_first = self._header is None
         known, head, header = self._runs.small.pop(self._path, (None, b"", None))
         self._runs.small_bytes += len(head)
         if is_first and known == file:
             self._header, self.offset = header, head.index(b"\n") + 1
             self._may_decide_again = True
-            return head[self.offset : head.rfind(b"\n") + 1], True
+            return self._whole_lines(head[self.offset :], file)
         with opened(file) as source:
             if self._header is None:
                 self._header = _head(source)[1]
@@ -152,20 +155,34 @@ class Reader:
                     raise BlockingIOError
                 self.offset = len(self._header.line)
             line, end = self._header.line, self._end
-            if not is_first and (
-                source.read(0, len(line)) != line
-                or source.read(self.offset - len(end), len(end)) != end
-            ):
-                raise FileReplacedError(file.path)
-            left = max(source.opened.size - self.offset, 0)
+            if not is_first:
+                found = source.read(self.offset - len(end), len(end))
+                # The last line may have been one without a line break.
+                if end not in (found, found + b"\n") or source.read(0, len(line)) != line:
+                    raise FileReplacedError(file.path)
+            opened_file: EventFile = source.opened
+            left = max(opened_file.size - self.offset, 0)
             piece: bytes = source.read(self.offset, min(left, _PIECE_BYTES))
         is_whole = len(piece) == left
-        piece = piece[: piece.rfind(b"\n") + 1]
-        if not piece and not is_whole:
-            raise ValueError(f"a line has more than {_PIECE_BYTES} bytes")
         if not self._num_rows:
             self._may_decide_again = is_whole
-        return piece, is_whole
+        if is_whole:
+            return self._whole_lines(piece, opened_file)
+        piece = piece[: piece.rfind(b"\n") + 1]
+        if not piece:
+            raise ValueError(f"a line has more than {_PIECE_BYTES} bytes")
+        return piece, False, False
+
+    def _whole_lines(self, piece: bytes, file: EventFile) -> tuple[bytes, bool, bool]:
+        """As `_piece`, from all that is left of a file."""
+        assert self._header
+        lines, newline, rest = piece.rpartition(b"\n")
+        if rest and is_being_written(file):
+            return lines + newline, True, True
+        num_separators = rest.count(self._header.separator.encode())
+        if num_separators >= len(self._header.names) - 1:
+            return piece + b"\n", True, False
+        return lines + newline, True, False
 
     def _points(self, piece: bytes, at: float) -> Iterator[Mapping[str, Points] | str]:
         """The points in whole lines, which have the wall time `at`."""

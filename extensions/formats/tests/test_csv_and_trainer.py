@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,17 @@ def cell(text: str) -> float | None:
         return None
 
 
+def so_far(items: Iterator[Any]) -> Iterator[Any]:
+    """The items of a file that is being written."""
+    with suppress(BlockingIOError):
+        yield from items
+
+
 def truth_of(name: str) -> Rows:
     """The points in the truth of a CSV file, which has the text of each cell."""
     columns, rows = TRUTH[name]["columns"], TRUTH[name]["rows"]
     if not (SAMPLES / name).read_bytes().endswith(b"\n"):
-        rows = rows[:-1]  # The last row is not complete.
+        rows = rows[:-1]  # The last row has not all cells.
     names = "step", "training_iteration", "epoch"
     step = next(columns.index(each) for each in names if each in columns)
     found: dict[str, list[tuple[int, float]]] = {}
@@ -128,13 +135,13 @@ def test_each_prefix_of_a_csv_gives_a_prefix_of_its_points(name: str, tmp_path: 
     reader, grown = Reader(Runs(), "x"), dict[str, list[tuple[int, float]]]()
     for size in range(header, len(whole) + 1):
         path.write_bytes(whole[:size])
-        found, lines = rows_of(items_of(Reader(Runs(), "y"), path))
+        found, lines = rows_of(so_far(items_of(Reader(Runs(), "y"), path)))
         assert lines == []
         for tag, bits in as_bits(found).items():
             assert bits == expected[tag][: len(bits)]
         with growing.open("ab") as file:
             file.write(whole[growing.stat().st_size if growing.exists() else 0 : size])
-        more, lines = rows_of(items_of(reader, growing))
+        more, lines = rows_of(so_far(items_of(reader, growing)))
         assert lines == []
         for tag, pairs in more.items():
             grown.setdefault(tag, []).extend(pairs)
@@ -399,3 +406,43 @@ def test_each_csv_is_a_run_also_if_two_have_one_name(tmp_path: Path) -> None:
     logs = tbcore.open(tmp_path)
     assert sorted(run["a"].value.item() for run in logs.values()) == [0, 1, 2, 3]
     assert list(logs.problems) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "more", "later"),
+    [
+        ("step,loss\n1,0.5", [1], "\n2,0.5\n", [2]),
+        ("step,loss\r\n1,1\r\n2,0.5", [1, 2], "\r\n3,1\r\n", None),
+        ("step,loss\n1,1\n2,0.5", [1, 2], "7\n3,1\n", None),
+        ("step,loss\n1,1\n2", [1], "2,1\n", [22]),
+        ("step,loss\n1,1\n2,", [1], "", []),
+        ("step,loss\n" + "1,1\n" * 4000 + "2,1", [1] * 4000 + [2], "\n3,1", [3]),
+    ],
+)
+def test_the_last_line_of_a_csv_needs_no_line_break(
+    tmp_path: Path, text: str, steps: Sequence[int], more: str, later: Sequence[int] | None
+) -> None:
+    """If it has all cells, and the file was not written to just before. What it becomes `later`
+    is read on if it was whole, else from the start of the file."""
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+
+    def read() -> tuple[Sequence[int], list[str]]:
+        found, lines = rows_of(items_of(reader, path))
+        return [step for step, _ in found.get("loss", ())], lines
+
+    path.write_bytes(text.encode())
+    with pytest.raises(BlockingIOError):
+        rows_of(items_of(Reader(Runs(), "x"), path))
+    os.utime(path, (1e9, 1e9))
+    run = tbcore.open(tmp_path)["."]
+    assert run["loss"].step.tolist() == steps
+    assert read() == (steps, [])
+    assert read() == ([], [])
+    with path.open("ab") as file:
+        file.write(more.encode())
+    os.utime(path, (1e9, 1e9))
+    if later is None:
+        with pytest.raises(FileReplacedError):
+            read()
+    else:
+        assert read() == (later, [])
