@@ -47,15 +47,29 @@ def _parsed(line: bytes) -> Header | None:
     if not text or "\0" in text:
         return None
     separator = max(",;\t", key=text.count)
-    names: list[str] = []
-    for name in (each.strip() for each in next(csv.reader([text], delimiter=separator))):
-        names.append(f"{name}_2" if name and name in names else name)
+    if not 1 <= text.count(separator) < _MAX_COLUMNS:
+        return None
+    names = _unique(next(csv.reader([text], delimiter=separator)))
     lower = [name.lower() for name in names]
     step = next((lower.index(name) for name in _STEPS if name in lower), None)
-    if step is None or not 1 < len(names) <= _MAX_COLUMNS:
+    if step is None or len(names) < 2:
         return None
     others = bytes(range(256)).translate(None, f"{separator}\n".encode())
     return Header(line, separator, others, names, step)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names of columns, without spaces; equal ones have numbers from 2 on."""
+    names = [name.strip() for name in names]
+    found, taken, numbers = list[str](), {*names}, dict[str, int]()
+    for name in names:
+        number = numbers.get(name, 0) + 1
+        while name and number > 1 and f"{name}_{number}" in taken:
+            number += 1
+        numbers[name] = number
+        found.append(f"{name}_{number}" if name and number > 1 else name)
+        taken.add(found[-1])
+    return found
 
 
 class Runs:
