@@ -53,22 +53,36 @@ def hparam(value: Any) -> float | str | bool:
     return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
 
 
+def joined(prefix: str | None, key: str) -> str | None:
+    """A key after those that lead to it; None if that is too long, or if `prefix` is None.
+
+    Without a limit, one long key would be copied for each value below it.
+    """
+    if prefix is None or len(prefix) + len(key) > _MAX_NAME_LENGTH:
+        return None
+    return f"{prefix}{key}"
+
+
 def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]:
     """The values in nested dicts by the keys that lead to them, joined by `separator`.
 
-    At most 10,000, and of 8 levels. Without dicts that have a `_type`, which are no plain values.
+    At most 10,000, of 8 levels, by keys of 512 characters. Without dicts that have a `_type`, which
+    are no plain values.
     """
     stack, count = [("", value, 0)], 0
     while stack:
         prefix, inner, depth = stack.pop()
         nested = []
         for key, each in inner.items():
+            name = joined(prefix, key)
+            if name is None:
+                continue
             if isinstance(each, dict) and depth < _MAX_DEPTH:
                 if "_type" not in each:
-                    nested.append((f"{prefix}{key}{separator}", each, depth + 1))
+                    nested.append((f"{name}{separator}", each, depth + 1))
             elif count < _MAX_LEAVES:
                 count += 1
-                yield f"{prefix}{key}", each
+                yield name, each
         stack += reversed(nested)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats.common import is_being_written, opened
 from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
-from tbcore_formats.flat_yaml import facts_beside
+from tbcore_formats.flat_yaml import Known, facts_beside
 
 _STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "update", "epoch"
 """Names of columns with steps, the best ones first."""
@@ -128,6 +128,7 @@ class Reader:
         self._header: Header | None = None
         self._end = b""
         """The last bytes that were read, with a line break."""
+        self._beside: Known = (None, RunFacts())
         self._num_rows = 0
         self._has_steps = True
         self._may_decide_again = False
@@ -137,7 +138,8 @@ class Reader:
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         file = files[0]
-        yield facts_beside(file.path)
+        self._beside = facts_beside(file.path, self._beside)
+        yield self._beside[1]
         is_whole = is_torn = False
         while not is_whole:
             piece, is_whole, is_torn = self._piece(file)

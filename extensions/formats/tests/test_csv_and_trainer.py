@@ -19,7 +19,8 @@ from source_runs import Rows, as_bits, items_of, points_of, rows_of
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, Formats, SourceRun
 from tbcore_formats import csv_runs, trainer_runs
-from tbcore_formats.common import number
+from tbcore_formats import flat_yaml as yaml_module
+from tbcore_formats.common import leaves, number
 from tbcore_formats.csv_runs import Reader, Runs
 from tbcore_formats.flat_yaml import flat_yaml
 from tbcore_testing import EventFileWriter
@@ -498,3 +499,40 @@ def test_a_cell_costs_no_other_rows(cell: str, tmp_path: Path) -> None:
     assert (found, lines) == ({"a": [(0, 1.0), (1, 2.0), (2, 3.0)]}, [])
     path.write_text("step,a,b\n[1,2,3]\n")
     assert rows_of(items_of(Reader(Runs(), "x"), path)) == ({"a": [(0, 2.0)]}, [])
+
+
+@pytest.mark.parametrize("depth", [1, 7])
+def test_a_long_key_is_not_copied_for_each_value(depth: int) -> None:
+    """Keys that have more than 512 characters when they are joined are left out."""
+    num_values = 9_000
+    for length in (500 // depth, 20_000 // depth):
+        value: dict[str, Any] = {str(n): n for n in range(num_values)}
+        text = "".join(f"{' ' * depth}{n}: {n}\n" for n in range(num_values))
+        for level in reversed(range(depth)):
+            value = {"k" * length: value}
+            text = f"{' ' * level}{'k' * length}:\n{text}"
+        is_short = (length + 1) * depth + 4 <= 512
+        assert len(flat_yaml(f"{text}last: 1\n")) == num_values * is_short + 1
+        assert len([*leaves({**value, "last": 1}, ".")]) == num_values * is_short + 1
+
+
+def test_lists_and_texts_of_many_lines() -> None:
+    text = "list:\n" + "- 1\n" * 9_000 + "text: a\n" + "  b\n" * 9_000 + "end: 1\n"
+    assert flat_yaml(text) == {"list": [1] * 9_000, "text": "a" + " b" * 9_000, "end": 1}
+
+
+def test_yaml_is_parsed_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not when the CSV beside it has."""
+    parsed: list[str] = []
+    parse: Callable[[str], Any] = yaml_module.flat_yaml
+    monkeypatch.setattr(yaml_module, "flat_yaml", lambda t: (parsed.append(t), parse(t))[1])
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+    for count, yaml in ((1, "a: 1"), (2, "a: 1"), (3, "a: 1"), (4, "a: 20"), (5, "a: 20")):
+        path.write_text("step,a\n" + "1,1\n" * count)
+        if parsed != ([yaml] if count < 4 else ["a: 1", yaml]):
+            (tmp_path / "hparams.yaml").write_text(yaml)
+        facts = next(items_of(reader, path))
+        assert facts.hparams == {"a": float(yaml[3:])}
+    assert parsed == ["a: 1", "a: 20"]
