@@ -536,3 +536,42 @@ def test_yaml_is_parsed_when_it_has_changed(
         facts = next(items_of(reader, path))
         assert facts.hparams == {"a": float(yaml[3:])}
     assert parsed == ["a: 1", "a: 20"]
+
+
+@pytest.mark.parametrize(
+    ("states", "shown", "num_lines"),
+    [
+        # Name, number of rows, loss, and time of the last write.
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
+        ([("checkpoint-1000", 2, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
+        ([(".", 10, 1, 1), ("checkpoint-100", 2, 7, 2), ("checkpoint-90", 1, 7, 1)], (2, 7), 1),
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 0)], (10, 1), 0),
+        # Copied in the order of their names.
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-500", 5, 1, 2)], (10, 1), 0),
+        ([("checkpoint-1000", 10, math.nan, 1), ("checkpoint-500", 5, math.nan, 2)], (10, None), 0),
+        ([(".", 11, 1, 1), ("checkpoint-1000", 10, 1, 2)], (11, 1), 0),
+    ],
+)
+def test_a_stale_checkpoint_does_not_hide_a_later_training(
+    tmp_path: Path, states: Sequence[Any], shown: tuple[int, float | None], num_lines: int
+) -> None:
+    for name, num_rows, loss, at in states:
+        path = tmp_path / "out" / name / "trainer_state.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"step": step, "loss": loss} for step in range(num_rows)]
+        path.write_text(json.dumps({"log_history": rows}))
+        os.utime(path, (1e9 + at, 1e9 + at))
+    logs = tbcore.open(tmp_path)
+    points = logs["out"]["train/loss"]
+    loss = points.value[-1]
+    assert (len(points.step), None if math.isnan(loss) else loss) == shown
+    assert len(logs.problems) == num_lines
+
+
+def test_a_state_that_takes_much_memory_is_not_read(tmp_path: Path) -> None:
+    """Before any of it is in memory."""
+    path = tmp_path / "trainer_state.json"
+    with path.open("wb") as file:
+        file.truncate((32 << 20) + 1)
+    with pytest.raises(ValueError, match="it has more than 32 MB"):
+        next(items_of(trainer_runs.Reader(), path))
