@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore_formats import Csv
 from tbcore_formats.common import is_being_written, opened
 from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
 from tbcore_formats.flat_yaml import Known, facts_beside
@@ -72,6 +73,12 @@ def _unique(names: Sequence[str]) -> list[str]:
     return found
 
 
+def _rank(name: str) -> tuple[int, str]:
+    """By which the log that has the name of its directory is first."""
+    base, patterns = posixpath.basename(name), Csv.patterns
+    return patterns.index(base) if base in patterns else len(patterns), base
+
+
 class Runs:
     """The directories with CSV files."""
 
@@ -94,8 +101,10 @@ class Runs:
             except (OSError, csv.Error) as error:
                 yield f"{file.path} cannot be read: {getattr(error, 'strerror', None) or error}"
         for folder, logs in folders.items():
+            # The first keeps its name, and so its notes and colours, when others are added.
+            first = min((name for name, _ in logs), key=_rank)
             for name, file in logs:
-                shown = (folder or ".") if len(logs) == 1 else posixpath.splitext(name)[0]
+                shown = (folder or ".") if name == first else posixpath.splitext(name)[0]
                 # Two files may lead to one name, such as x/log.csv and x/log/metrics.csv.
                 yield SourceRun(shown, [file], key=name)
 

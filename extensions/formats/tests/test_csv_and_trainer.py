@@ -575,3 +575,23 @@ def test_a_state_that_takes_much_memory_is_not_read(tmp_path: Path) -> None:
         file.truncate((32 << 20) + 1)
     with pytest.raises(ValueError, match="it has more than 32 MB"):
         next(items_of(trainer_runs.Reader(), path))
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["metrics.csv", "a_log.csv", "log.csv"], [".", "a_log", "log"]),
+        (["log.csv", "a_log.csv", "val_log.csv"], [".", "a_log", "val_log"]),
+        (["x/a_log.csv", "x/b_log.csv", "x/y/log.csv"], ["x", "x/b_log", "x/y"]),
+    ],
+)
+def test_a_csv_keeps_its_name_when_others_are_added(
+    tmp_path: Path, files: Sequence[str], names: Sequence[str]
+) -> None:
+    for count, name in enumerate(files, 1):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("step,a\n0,1\n")
+        paths = sorted(each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*.*"))
+        found = [(n, EventFile.of(str(tmp_path / n), os.stat(tmp_path / n))) for n in paths]
+        runs = [run for run in Runs().runs(found) if isinstance(run, SourceRun)]
+        assert {run.key: run.name for run in runs} == dict(zip(files[:count], names, strict=False))
