@@ -86,13 +86,15 @@ class Runs:
         self._known: dict[str, tuple[EventFile, bool]] = {}
         """The files whose first lines were read, and whether each is a log."""
         self.small: dict[str, tuple[EventFile, bytes, Header]] = {}
-        """Small files that are not to be opened again to be read, with their content."""
-        self.small_bytes = _MAX_SMALL_BYTES
-        """How many more bytes of them may be kept."""
+        """Small files that are not to be opened again to be read, with their content. Forgotten in
+        the next scan: those that are not read by then probably have event files beside them."""
+        self._small_bytes = 0
+        """The number of bytes in them after the last scan."""
         self.num_rows: dict[str, int] = {}
         """The number of rows that a reader has read of each file."""
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        self._prune(files)
         folders: dict[str, list[tuple[str, EventFile]]] = {}
         for name, file in files:
             try:
@@ -108,6 +110,16 @@ class Runs:
                 # Two files may lead to one name, such as x/log.csv and x/log/metrics.csv.
                 yield SourceRun(shown, [file], key=name)
 
+    def _prune(self, files: Sequence[tuple[str, EventFile]]) -> None:
+        """Forgets the files of this root that are not found any more, and the content of all."""
+        paths = {file.path for _, file in files}
+        root = files[0][1].path.removesuffix(files[0][0]) if files else ""
+        known: dict[str, Any]
+        for known, kept in ((self._known, paths), (self.num_rows, paths), (self.small, set())):
+            for path in [path for path in known if path.startswith(root) and path not in kept]:
+                del known[path]
+        self._small_bytes = sum(file.size for file, *_ in self.small.values())
+
     def _is_log(self, file: EventFile) -> bool:
         known, is_log = self._known.get(file.path, (None, False))
         # What was a log is one while it is rewritten, and empty for a moment.
@@ -117,9 +129,10 @@ class Runs:
                 with opened(file) as source:
                     head, header = _head(source)
                 is_log = header is not None
-                if header and len(head) == file.size < _HEAD_BYTES and self.small_bytes > 0:
+                is_small = len(head) == file.size < _HEAD_BYTES
+                if header and is_small and self._small_bytes < _MAX_SMALL_BYTES:
                     self.small[file.path] = file, head, header
-                    self.small_bytes -= file.size
+                    self._small_bytes += file.size
             self._known[file.path] = file, is_log
         return is_log
 
@@ -168,7 +181,6 @@ class Reader:
         break yet follows. If such a line has all cells, and no longer grows, it is whole."""
         is_first = self._header is None
         known, head, header = self._runs.small.pop(self._path, (None, b"", None))
-        self._runs.small_bytes += len(head)
         if is_first and known == file:
             self._header, self.offset = header, head.index(b"\n") + 1
             self._may_decide_again = True

@@ -595,3 +595,29 @@ def test_a_csv_keeps_its_name_when_others_are_added(
         found = [(n, EventFile.of(str(tmp_path / n), os.stat(tmp_path / n))) for n in paths]
         runs = [run for run in Runs().runs(found) if isinstance(run, SourceRun)]
         assert {run.key: run.name for run in runs} == dict(zip(files[:count], names, strict=False))
+
+
+def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
+    """By root; and no content is kept of a file that nobody reads, such as a twin."""
+    runs, read = Runs(), 0
+    for root in ("a", "b"):
+        for run in range(3):
+            (tmp_path / root / str(run)).mkdir(parents=True)
+            (tmp_path / root / str(run) / "metrics.csv").write_text("step,a\n0,1\n")
+
+    def scan(root: str) -> Sequence[SourceRun]:
+        names = sorted(f"{path.parent.name}/{path.name}" for path in tmp_path.glob(f"{root}/*/*"))
+        paths = {name: tmp_path / root / name for name in names}
+        files = [(n, EventFile.of(str(p), p.stat())) for n, p in paths.items()]
+        return [run for run in runs.runs(files) if isinstance(run, SourceRun)]
+
+    for root in ("a", "b"):
+        found = scan(root)
+        for run in found[:2]:
+            read += len(rows_of(so_far(runs.reader(run).read(run.files)))[0])
+    assert (read, len(runs.small), len(runs._known), len(runs.num_rows)) == (4, 2, 6, 4)
+    (tmp_path / "a" / "1" / "metrics.csv").unlink()
+    assert len(scan("a")) == 2
+    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (1, 5, 3)
+    assert len(scan("b")) == 3
+    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (0, 5, 3)
