@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -14,7 +15,7 @@ from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
 
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512
-WRITE_SECONDS = 10.0
+_WRITE_SECONDS = 10.0
 """A file that was written to less than this long ago may be incomplete."""
 MAX_TAGS = 20_000
 """Maximum number of tags of a run. The others are left out, with a line."""
@@ -27,6 +28,11 @@ def opened(file: EventFile) -> Any:
     """
     storage: Storage = storage_of(file.path)
     return storage.open_file(file, os.path.dirname(file.path))
+
+
+def is_being_written(file: EventFile, since: float = 0.0) -> bool:
+    """Whether a file may be incomplete: it was written to just before, or is known since then."""
+    return time.time() - max(file.mtime_ns / 1e9, since) < _WRITE_SECONDS
 
 
 def number(value: Any) -> float | None:
@@ -47,22 +53,36 @@ def hparam(value: Any) -> float | str | bool:
     return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
 
 
+def joined(prefix: str | None, key: str) -> str | None:
+    """A key after those that lead to it; None if that is too long, or if `prefix` is None.
+
+    Without a limit, one long key would be copied for each value below it.
+    """
+    if prefix is None or len(prefix) + len(key) > _MAX_NAME_LENGTH:
+        return None
+    return f"{prefix}{key}"
+
+
 def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]:
     """The values in nested dicts by the keys that lead to them, joined by `separator`.
 
-    At most 10,000, and of 8 levels. Without dicts that have a `_type`, which are no plain values.
+    At most 10,000, of 8 levels, by keys of 512 characters. Without dicts that have a `_type`, which
+    are no plain values.
     """
     stack, count = [("", value, 0)], 0
     while stack:
         prefix, inner, depth = stack.pop()
         nested = []
         for key, each in inner.items():
+            name = joined(prefix, key)
+            if name is None:
+                continue
             if isinstance(each, dict) and depth < _MAX_DEPTH:
                 if "_type" not in each:
-                    nested.append((f"{prefix}{key}{separator}", each, depth + 1))
+                    nested.append((f"{name}{separator}", each, depth + 1))
             elif count < _MAX_LEAVES:
                 count += 1
-                yield f"{prefix}{key}", each
+                yield name, each
         stack += reversed(nested)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+csv.field_size_limit(max(csv.field_size_limit(), 1 << 20))  # No piece of a file is larger.
 _LIMIT = 1 << 63
 _WORDS = {"true": 1.0, "false": 0.0}
 
@@ -53,7 +54,7 @@ def _numbers_of(piece: bytes, header: Header) -> Cells | None:
     marks = (separator * (count - 1) + b"\n") * piece.count(b"\n")
     text = piece.lower().replace(b"\r", b"").replace(b"\n", b",").replace(separator, b",")
     # JSON has no -0, and null stands for cells that are empty.
-    if piece.translate(None, header.others) != marks or b'"' in piece:
+    if piece.translate(None, header.others) != marks or b'"' in piece or b"[" in piece:
         return None
     if b"-0," in text or b"null" in text:
         return None

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, opened
+from tbcore_formats import Csv
+from tbcore_formats.common import is_being_written, opened
 from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
-from tbcore_formats.flat_yaml import facts_beside
+from tbcore_formats.flat_yaml import Known, facts_beside
 
 _STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "update", "epoch"
 """Names of columns with steps, the best ones first."""
@@ -47,15 +48,35 @@ def _parsed(line: bytes) -> Header | None:
     if not text or "\0" in text:
         return None
     separator = max(",;\t", key=text.count)
-    names: list[str] = []
-    for name in (each.strip() for each in next(csv.reader([text], delimiter=separator))):
-        names.append(f"{name}_2" if name and name in names else name)
+    if not 1 <= text.count(separator) < _MAX_COLUMNS:
+        return None
+    names = _unique(next(csv.reader([text], delimiter=separator)))
     lower = [name.lower() for name in names]
     step = next((lower.index(name) for name in _STEPS if name in lower), None)
-    if step is None or not 1 < len(names) <= _MAX_COLUMNS:
+    if step is None or len(names) < 2:
         return None
     others = bytes(range(256)).translate(None, f"{separator}\n".encode())
     return Header(line, separator, others, names, step)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names of columns, without spaces; equal ones have numbers from 2 on."""
+    names = [name.strip() for name in names]
+    found, taken, numbers = list[str](), {*names}, dict[str, int]()
+    for name in names:
+        number = numbers.get(name, 0) + 1
+        while name and number > 1 and f"{name}_{number}" in taken:
+            number += 1
+        numbers[name] = number
+        found.append(f"{name}_{number}" if name and number > 1 else name)
+        taken.add(found[-1])
+    return found
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """By which the log that has the name of its directory is first."""
+    base, patterns = posixpath.basename(name), Csv.patterns
+    return patterns.index(base) if base in patterns else len(patterns), base
 
 
 class Runs:
@@ -65,13 +86,15 @@ class Runs:
         self._known: dict[str, tuple[EventFile, bool]] = {}
         """The files whose first lines were read, and whether each is a log."""
         self.small: dict[str, tuple[EventFile, bytes, Header]] = {}
-        """Small files that are not to be opened again to be read, with their content."""
-        self.small_bytes = _MAX_SMALL_BYTES
-        """How many more bytes of them may be kept."""
+        """Small files that are not to be opened again to be read, with their content. Forgotten in
+        the next scan: those that are not read by then probably have event files beside them."""
+        self._small_bytes = 0
+        """The number of bytes in them after the last scan."""
         self.num_rows: dict[str, int] = {}
         """The number of rows that a reader has read of each file."""
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        self._prune(files)
         folders: dict[str, list[tuple[str, EventFile]]] = {}
         for name, file in files:
             try:
@@ -80,9 +103,22 @@ class Runs:
             except (OSError, csv.Error) as error:
                 yield f"{file.path} cannot be read: {getattr(error, 'strerror', None) or error}"
         for folder, logs in folders.items():
+            # The first keeps its name, and so its notes and colours, when others are added.
+            first = min((name for name, _ in logs), key=_rank)
             for name, file in logs:
-                shown = (folder or ".") if len(logs) == 1 else posixpath.splitext(name)[0]
-                yield SourceRun(shown, [file])
+                shown = (folder or ".") if name == first else posixpath.splitext(name)[0]
+                # Two files may lead to one name, such as x/log.csv and x/log/metrics.csv.
+                yield SourceRun(shown, [file], key=name)
+
+    def _prune(self, files: Sequence[tuple[str, EventFile]]) -> None:
+        """Forgets the files of this root that are not found any more, and the content of all."""
+        paths = {file.path for _, file in files}
+        root = files[0][1].path.removesuffix(files[0][0]) if files else ""
+        known: dict[str, Any]
+        for known, kept in ((self._known, paths), (self.num_rows, paths), (self.small, set())):
+            for path in [path for path in known if path.startswith(root) and path not in kept]:
+                del known[path]
+        self._small_bytes = sum(file.size for file, *_ in self.small.values())
 
     def _is_log(self, file: EventFile) -> bool:
         known, is_log = self._known.get(file.path, (None, False))
@@ -93,9 +129,10 @@ class Runs:
                 with opened(file) as source:
                     head, header = _head(source)
                 is_log = header is not None
-                if header and len(head) == file.size < _HEAD_BYTES and self.small_bytes > 0:
+                is_small = len(head) == file.size < _HEAD_BYTES
+                if header and is_small and self._small_bytes < _MAX_SMALL_BYTES:
                     self.small[file.path] = file, head, header
-                    self.small_bytes -= file.size
+                    self._small_bytes += file.size
             self._known[file.path] = file, is_log
         return is_log
 
@@ -112,7 +149,8 @@ class Reader:
         self._began_at = time.time()
         self._header: Header | None = None
         self._end = b""
-        """The last bytes that were read."""
+        """The last bytes that were read, with a line break."""
+        self._beside: Known = (None, RunFacts())
         self._num_rows = 0
         self._has_steps = True
         self._may_decide_again = False
@@ -122,28 +160,31 @@ class Reader:
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         file = files[0]
-        yield facts_beside(file.path)
-        is_whole = False
+        self._beside = facts_beside(file.path, self._beside)
+        yield self._beside[1]
+        is_whole = is_torn = False
         while not is_whole:
-            piece, is_whole = self._piece(file)
+            piece, is_whole, is_torn = self._piece(file)
             if piece:
                 yield from self._points(piece, file.mtime_ns / 1e9)
                 self.offset += len(piece)
                 self._end = piece[-64:]
-        is_new = time.time() - max(file.mtime_ns / 1e9, self._began_at) < WRITE_SECONDS
+        is_new = is_being_written(file, self._began_at)
         if is_new and self._num_rows < self._runs.num_rows.get(self._path, 0):
             raise BlockingIOError
         self._runs.num_rows[self._path] = self._num_rows
+        if is_torn:
+            raise BlockingIOError
 
-    def _piece(self, file: EventFile) -> tuple[bytes, bool]:
-        """The next whole lines, and whether they end where the file does."""
+    def _piece(self, file: EventFile) -> tuple[bytes, bool, bool]:
+        """The next whole lines, whether the file ends there, and whether a line that has no line
+        break yet follows. If such a line has all cells, and no longer grows, it is whole."""
         is_first = self._header is None
         known, head, header = self._runs.small.pop(self._path, (None, b"", None))
-        self._runs.small_bytes += len(head)
         if is_first and known == file:
             self._header, self.offset = header, head.index(b"\n") + 1
             self._may_decide_again = True
-            return head[self.offset : head.rfind(b"\n") + 1], True
+            return self._whole_lines(head[self.offset :], file)
         with opened(file) as source:
             if self._header is None:
                 self._header = _head(source)[1]
@@ -151,20 +192,34 @@ class Reader:
                     raise BlockingIOError
                 self.offset = len(self._header.line)
             line, end = self._header.line, self._end
-            if not is_first and (
-                source.read(0, len(line)) != line
-                or source.read(self.offset - len(end), len(end)) != end
-            ):
-                raise FileReplacedError(file.path)
-            left = max(source.opened.size - self.offset, 0)
+            if not is_first:
+                found = source.read(self.offset - len(end), len(end))
+                # The last line may have been one without a line break.
+                if end not in (found, found + b"\n") or source.read(0, len(line)) != line:
+                    raise FileReplacedError(file.path)
+            opened_file: EventFile = source.opened
+            left = max(opened_file.size - self.offset, 0)
             piece: bytes = source.read(self.offset, min(left, _PIECE_BYTES))
         is_whole = len(piece) == left
-        piece = piece[: piece.rfind(b"\n") + 1]
-        if not piece and not is_whole:
-            raise ValueError(f"a line has more than {_PIECE_BYTES} bytes")
         if not self._num_rows:
             self._may_decide_again = is_whole
-        return piece, is_whole
+        if is_whole:
+            return self._whole_lines(piece, opened_file)
+        piece = piece[: piece.rfind(b"\n") + 1]
+        if not piece:
+            raise ValueError(f"a line has more than {_PIECE_BYTES} bytes")
+        return piece, False, False
+
+    def _whole_lines(self, piece: bytes, file: EventFile) -> tuple[bytes, bool, bool]:
+        """As `_piece`, from all that is left of a file."""
+        assert self._header
+        lines, newline, rest = piece.rpartition(b"\n")
+        if rest and is_being_written(file):
+            return lines + newline, True, True
+        num_separators = rest.count(self._header.separator.encode())
+        if num_separators >= len(self._header.names) - 1:
+            return piece + b"\n", True, False
+        return lines + newline, True, False
 
     def _points(self, piece: bytes, at: float) -> Iterator[Mapping[str, Points] | str]:
         """The points in whole lines, which have the wall time `at`."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tbcore.engine import EventFile, RunFacts
-from tbcore_formats.common import hparam, opened
+from tbcore_formats.common import hparam, joined, opened
 
 _MAX_VALUES = 10_000
 _MAX_BYTES = 1 << 20
@@ -36,8 +36,15 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)")
 _ESCAPES = {"0": "\0", "a": "\a", "e": "\x1b", "v": "\v", " ": " ", "_": "\xa0", "N": "\x85"}
 
 
-def facts_beside(path: str) -> RunFacts:
-    """What the YAML beside a log says. A scan need not find it: most are beside event files."""
+Known = tuple[EventFile | None, RunFacts]
+"""A file of YAML as it was when it was read, if there was one, and what it says."""
+
+
+def facts_beside(path: str, known: Known) -> Known:
+    """What the YAML beside a log says; `known` if that has not changed.
+
+    A scan need not find it: most are beside event files.
+    """
     folder = posixpath.dirname(path)
     for name in ("hparams.yaml", "args.yaml"):
         path = f"{folder}/{name}"
@@ -45,20 +52,29 @@ def facts_beside(path: str) -> RunFacts:
             continue
         try:
             with opened(EventFile.unlisted(path)) as source:
-                text = source.read(0, _MAX_BYTES).decode("utf-8", "replace")
+                file: EventFile = source.opened
+                if file == known[0]:
+                    return known
+                data = source.read(0, _MAX_BYTES)
         except OSError:
             continue
-        if len(text) == _MAX_BYTES:
-            text = text[: text.rfind("\n") + 1]
-        return RunFacts({key: hparam(value) for key, value in flat_yaml(text).items()})
-    return RunFacts()
+        if len(data) == _MAX_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        values = flat_yaml(data.decode("utf-8", "replace"))
+        return file, RunFacts({key: hparam(value) for key, value in values.items()})
+    return None, RunFacts()
 
 
 def flat_yaml(text: str) -> dict[str, Any]:
-    """The values by the keys that lead to them, joined by `/`, at most 10,000."""
-    found: dict[str, Any] = {}
-    path: list[tuple[int, str]] = []
-    """The indents and the keys of the block that a line is in."""
+    """The values by the keys that lead to them, joined by `/`, at most 10,000.
+
+    Without those whose keys are too long.
+    """
+    found: dict[str | None, list[str]] = {}
+    """The parts of each text, or the elements of each list."""
+    lists: set[str | None] = set()
+    path: list[tuple[int, str | None]] = []
+    """The indents and the joined keys of the blocks that a line is in."""
     for line in text.splitlines():
         content = line.strip()
         indent = len(line) - len(line.lstrip(" "))
@@ -69,24 +85,34 @@ def flat_yaml(text: str) -> dict[str, Any]:
         if pair and len(found) < _MAX_VALUES:
             while path and path[-1][0] >= indent:
                 path.pop()
-            found.pop("/".join(key for _, key in path), None)  # It is a block, and no value.
-            path.append((indent, str(_plain(pair[1]))))
-            found["/".join(key for _, key in path)] = pair[2] or ""
+            block = path[-1][1] if path else ""
+            if path:
+                found.pop(block, None)  # It is a block, and no value.
+                lists.discard(block)
+            name = joined(joined(block, "/") if path else "", str(_plain(pair[1])))
+            path.append((indent, name))
+            lists.discard(name)
+            found[name] = [pair[2] or ""]
         elif path:
             while is_element and len(path) > 1 and path[-1][0] > indent:
                 path.pop()
-            name = "/".join(key for _, key in path)
-            before = found.get(name, "")
+            name = path[-1][1]
+            parts = found.setdefault(name, [])
             if is_element:
-                found[name] = [*(before if isinstance(before, list) else ()), content[2:]]
-            elif isinstance(before, str):  # PyYAML breaks long lines.
-                is_split = before.startswith('"') and before.endswith("\\")
-                found[name] = before[:-1] + content.removeprefix("\\") if is_split else (
-                    f"{before} {content}"
-                )  # fmt: skip
+                if name not in lists:
+                    lists.add(name)
+                    parts.clear()
+                parts.append(content[2:])
+            elif name not in lists:  # PyYAML breaks long lines.
+                if parts and parts[0].startswith('"') and parts[-1].endswith("\\"):
+                    parts[-1] = parts[-1][:-1]
+                    parts.append(content.removeprefix("\\"))
+                else:
+                    parts.append(f" {content}")
     return {
-        name: [*map(_plain, value)] if isinstance(value, list) else _plain(value)
-        for name, value in found.items()
+        name: [*map(_plain, parts)] if name in lists else _plain("".join(parts))
+        for name, parts in found.items()
+        if name is not None
     }
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, Rows, safe_name
+from tbcore_formats.common import Rows, is_being_written, safe_name
 from tbcore_formats.sqlite import Database
 
 _TABLES = {
@@ -71,7 +71,7 @@ class Runs:
             except BlockingIOError:
                 is_written = True
             # MLflow makes its tables one after the other.
-            if store.problem and time.time() - file.mtime_ns / 1e9 > WRITE_SECONDS:
+            if store.problem and not is_being_written(file):
                 yield f"{file.path} cannot be read: {store.problem}"
             for run in store.runs:
                 yield run._replace(name=posixpath.join(posixpath.dirname(name), run.name))

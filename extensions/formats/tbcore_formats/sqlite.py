@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tbcore.engine import EventFile
-from tbcore_formats.common import WRITE_SECONDS, opened
+from tbcore_formats.common import is_being_written, opened
 
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
@@ -85,7 +85,7 @@ class Database:
         if own is None:
             raise OSError(head.decode())
         if journal and any(journal_head):
-            if time.time() - journal.mtime_ns / 1e9 < WRITE_SECONDS:
+            if is_being_written(journal):
                 raise BlockingIOError
             raise OSError(
                 "a program ended within a transaction; the next one that opens it mends it"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import posixpath
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, Rows, hparam, is_step, number, opened
+from tbcore_formats.common import Rows, hparam, is_being_written, is_step, number, opened
 
-_MAX_BYTES = 1 << 28
+_MAX_BYTES = 1 << 25
+"""Parsed, it may take 25 times as much memory."""
+_CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""Objects of which each equals itself, so that histories can be compared."""
 _CHECKPOINT = re.compile(r"(?:(.*)/)?checkpoint-(\d+)")
 _FACTS = "train_batch_size", "num_train_epochs", "max_steps"
 
@@ -28,16 +31,18 @@ class Runs:
             run, step = (checkpoint[1], int(checkpoint[2])) if checkpoint else (folder, -1)
             states.setdefault(run or ".", []).append((step, file))
         for run, found in states.items():
-            # The newest checkpoint, and the state of the whole run, which is saved at its end.
-            used = sorted({max(found), min(found)} if min(found)[0] < 0 else {max(found)})
-            yield SourceRun(run, [file for _, file in reversed(used)])
+            # The last checkpoint, the one that was written last, which may be of a later training,
+            # and the state of the whole run, which is saved at its end.
+            used = {max(found), max(found, key=lambda each: (each[1].mtime_ns, each[0]))}
+            used |= {min(found)} if min(found)[0] < 0 else set()
+            yield SourceRun(run, [file for _, file in sorted(used, reverse=True)])
 
     def reader(self, run: SourceRun) -> Reader:
         return Reader()
 
 
 class Reader:
-    """Reads the longest history, which is rewritten as a whole."""
+    """Reads the longest history of the last training. Each file has a history as a whole."""
 
     def __init__(self) -> None:
         self.offset = 0
@@ -46,7 +51,15 @@ class Reader:
         self._rows = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        file, state = max(_states(files), key=lambda found: len(found[1]["log_history"]))
+        states = _states(files)
+        states.sort(key=lambda each: (-len(each[1]["log_history"]), each[0].mtime_ns))
+        file, state = states[0]
+        for other, other_state in states[1:]:
+            # The states of one training begin with the same rows, also if they were copied.
+            rows = other_state["log_history"]
+            if other.mtime_ns > file.mtime_ns and rows != state["log_history"][: len(rows)]:
+                yield "the state with the most rows is of an earlier training, and not shown"
+                file, state = other, other_state
         history, at = state["log_history"], file.mtime_ns / 1e9
         if history[: len(self._done)] != self._done:
             raise FileReplacedError(file.path)
@@ -77,9 +90,9 @@ def _states(files: Sequence[EventFile]) -> list[tuple[EventFile, Any]]:
         with opened(file) as source:
             data = source.read(0, _MAX_BYTES)
         try:
-            state = json.loads(data)
+            state = json.loads(data, parse_constant=_CONSTANTS.get)
         except ValueError as error:
-            if time.time() - file.mtime_ns / 1e9 < WRITE_SECONDS:
+            if is_being_written(file):
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None

@@ -14,7 +14,6 @@ import json
 import posixpath
 import re
 import struct
-import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,9 +24,9 @@ from google.protobuf.message import DecodeError
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun, fields, varint
 from tbcore_formats.common import (
     MAX_TAGS,
-    WRITE_SECONDS,
     Rows,
     hparam,
+    is_being_written,
     is_step,
     leaves,
     number,
@@ -137,7 +136,7 @@ class Reader:
                 raise FileReplacedError(file.path)
             for record in self.records(piece, begin, is_last=is_last):
                 self.add(record)
-            is_new = time.time() - file.mtime_ns / 1e9 < WRITE_SECONDS
+            is_new = is_being_written(file)
             if self._has_damage and not is_new:
                 self._lines[_DAMAGED] = None
             yield from self._rows.taken()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from source_runs import Rows, as_bits, items_of, points_of, rows_of
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, Formats, SourceRun
 from tbcore_formats import csv_runs, trainer_runs
-from tbcore_formats.common import number
+from tbcore_formats import flat_yaml as yaml_module
+from tbcore_formats.common import leaves, number
 from tbcore_formats.csv_runs import Reader, Runs
 from tbcore_formats.flat_yaml import flat_yaml
 from tbcore_testing import EventFileWriter
@@ -35,11 +37,17 @@ def cell(text: str) -> float | None:
         return None
 
 
+def so_far(items: Iterator[Any]) -> Iterator[Any]:
+    """The items of a file that is being written."""
+    with suppress(BlockingIOError):
+        yield from items
+
+
 def truth_of(name: str) -> Rows:
     """The points in the truth of a CSV file, which has the text of each cell."""
     columns, rows = TRUTH[name]["columns"], TRUTH[name]["rows"]
     if not (SAMPLES / name).read_bytes().endswith(b"\n"):
-        rows = rows[:-1]  # The last row is not complete.
+        rows = rows[:-1]  # The last row has not all cells.
     names = "step", "training_iteration", "epoch"
     step = next(columns.index(each) for each in names if each in columns)
     found: dict[str, list[tuple[int, float]]] = {}
@@ -128,13 +136,13 @@ def test_each_prefix_of_a_csv_gives_a_prefix_of_its_points(name: str, tmp_path: 
     reader, grown = Reader(Runs(), "x"), dict[str, list[tuple[int, float]]]()
     for size in range(header, len(whole) + 1):
         path.write_bytes(whole[:size])
-        found, lines = rows_of(items_of(Reader(Runs(), "y"), path))
+        found, lines = rows_of(so_far(items_of(Reader(Runs(), "y"), path)))
         assert lines == []
         for tag, bits in as_bits(found).items():
             assert bits == expected[tag][: len(bits)]
         with growing.open("ab") as file:
             file.write(whole[growing.stat().st_size if growing.exists() else 0 : size])
-        more, lines = rows_of(items_of(reader, growing))
+        more, lines = rows_of(so_far(items_of(reader, growing)))
         assert lines == []
         for tag, pairs in more.items():
             grown.setdefault(tag, []).extend(pairs)
@@ -287,7 +295,7 @@ HOSTILE = {
     "open quote": ("metrics.csv", b'step,a\n0,1\n1,"2\n2,3\n', 1),
     "too many cells": ("metrics.csv", b"step,a\n0,1,2\n1,2\n", 1),
     "long line": ("metrics.csv", b"step,a\n0," + b"1" * (3 << 20) + b"\n", 1),
-    "long cell": ("metrics.csv", b'step,a\n0,"' + b"1" * 200_000 + b'"\n', 1),
+    "long cell": ("metrics.csv", b'step,a\n0,"' + b"1" * 200_000 + b'"\n', 0),
     "long header": ("metrics.csv", b"step," + _many(1_000_000, "cN") + b"\n1\n", 0),
     "many columns": (
         "metrics.csv", b"step," + _many(9_000, "cN") + b"\n" + b"1," * 9_000 + b"1\n", 0
@@ -386,6 +394,230 @@ def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> N
     names = ["metrics.csv", "results.csv"]
     files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
     for _ in range(3):
-        assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]])]
+        assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]], "metrics.csv")]
     assert len(opened) == 2
     assert {"metrics.csv", "trainer_state.json"} <= Formats().patterns
+
+
+def test_each_csv_is_a_run_also_if_two_have_one_name(tmp_path: Path) -> None:
+    """x/log is the name of both x/log.csv and the log in the directory x/log."""
+    for value, name in enumerate(["x/metrics.csv", "x/log.csv", "x/log/log.csv", "y/log.csv"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"step,a\n0,{value}\n")
+    logs = tbcore.open(tmp_path)
+    assert sorted(run["a"].value.item() for run in logs.values()) == [0, 1, 2, 3]
+    assert list(logs.problems) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "more", "later"),
+    [
+        ("step,loss\n1,0.5", [1], "\n2,0.5\n", [2]),
+        ("step,loss\r\n1,1\r\n2,0.5", [1, 2], "\r\n3,1\r\n", None),
+        ("step,loss\n1,1\n2,0.5", [1, 2], "7\n3,1\n", None),
+        ("step,loss\n1,1\n2", [1], "2,1\n", [22]),
+        ("step,loss\n1,1\n2,", [1], "", []),
+        ("step,loss\n" + "1,1\n" * 4000 + "2,1", [1] * 4000 + [2], "\n3,1", [3]),
+    ],
+)
+def test_the_last_line_of_a_csv_needs_no_line_break(
+    tmp_path: Path, text: str, steps: Sequence[int], more: str, later: Sequence[int] | None
+) -> None:
+    """If it has all cells, and the file was not written to just before. What it becomes `later`
+    is read on if it was whole, else from the start of the file."""
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+
+    def read() -> tuple[Sequence[int], list[str]]:
+        found, lines = rows_of(items_of(reader, path))
+        return [step for step, _ in found.get("loss", ())], lines
+
+    path.write_bytes(text.encode())
+    with pytest.raises(BlockingIOError):
+        rows_of(items_of(Reader(Runs(), "x"), path))
+    os.utime(path, (1e9, 1e9))
+    run = tbcore.open(tmp_path)["."]
+    assert run["loss"].step.tolist() == steps
+    assert read() == (steps, [])
+    assert read() == ([], [])
+    with path.open("ab") as file:
+        file.write(more.encode())
+    os.utime(path, (1e9, 1e9))
+    if later is None:
+        with pytest.raises(FileReplacedError):
+            read()
+    else:
+        assert read() == (later, [])
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("step,a,a,a", ["a", "a_2", "a_3"]),
+        ("step,a_2,a,a", ["a_2", "a", "a_3"]),
+        ("step,a,a,a_2,a_2", ["a", "a_3", "a_2", "a_2_2"]),
+        ("epoch,epoch,step,step", ["epoch", "epoch_2", "step_2"]),
+    ],
+)
+def test_equal_columns_have_numbers(tmp_path: Path, names: str, found: Sequence[str]) -> None:
+    cells = ",".join(str(index) for index in range(names.count(",") + 1))
+    (tmp_path / "metrics.csv").write_text(f"{names}\n{cells}\n")
+    read, _ = rows_of(items_of(Reader(Runs(), "x"), tmp_path / "metrics.csv"))
+    assert [*read] == found
+
+
+def test_a_long_header_is_no_work() -> None:
+    """Neither one of too many columns, which are counted first, nor one of equal names."""
+
+    class Name(str):
+        num_comparisons = 0
+
+        def strip(self, *_: Any) -> Name:
+            return self
+
+        def __hash__(self) -> int:
+            return super().__hash__()
+
+        def __eq__(self, other: object) -> bool:
+            Name.num_comparisons += 1
+            return super().__eq__(other)
+
+    names = ["step", *(f"c{n}" for n in range(9_998)), *["a"] * 9_998]
+    assert len({*csv_runs._unique([Name(name) for name in names])}) == len(names)
+    assert Name.num_comparisons < 10 * len(names)
+    header = csv_runs._parsed(",".join(names[:10_000]).encode())
+    assert header is not None
+    assert len(header.names) == 10_000
+    assert csv_runs._parsed(",".join(names[:10_001]).encode()) is None
+
+
+@pytest.mark.parametrize("cell", ["y" * 200_000, '"' + "y" * 200_000 + '"', "[1", "[1]", "1]"])
+def test_a_cell_costs_no_other_rows(cell: str, tmp_path: Path) -> None:
+    """Not one that is longer than the csv module allows, nor one that is JSON."""
+    path = tmp_path / "metrics.csv"
+    path.write_text(f"step,a,note\n0,1,x\n1,2,{cell}\n2,3,z\n")
+    found, lines = rows_of(items_of(Reader(Runs(), "x"), path))
+    assert (found, lines) == ({"a": [(0, 1.0), (1, 2.0), (2, 3.0)]}, [])
+    path.write_text("step,a,b\n[1,2,3]\n")
+    assert rows_of(items_of(Reader(Runs(), "x"), path)) == ({"a": [(0, 2.0)]}, [])
+
+
+@pytest.mark.parametrize("depth", [1, 7])
+def test_a_long_key_is_not_copied_for_each_value(depth: int) -> None:
+    """Keys that have more than 512 characters when they are joined are left out."""
+    num_values = 9_000
+    for length in (500 // depth, 20_000 // depth):
+        value: dict[str, Any] = {str(n): n for n in range(num_values)}
+        text = "".join(f"{' ' * depth}{n}: {n}\n" for n in range(num_values))
+        for level in reversed(range(depth)):
+            value = {"k" * length: value}
+            text = f"{' ' * level}{'k' * length}:\n{text}"
+        is_short = (length + 1) * depth + 4 <= 512
+        assert len(flat_yaml(f"{text}last: 1\n")) == num_values * is_short + 1
+        assert len([*leaves({**value, "last": 1}, ".")]) == num_values * is_short + 1
+
+
+def test_lists_and_texts_of_many_lines() -> None:
+    text = "list:\n" + "- 1\n" * 9_000 + "text: a\n" + "  b\n" * 9_000 + "end: 1\n"
+    assert flat_yaml(text) == {"list": [1] * 9_000, "text": "a" + " b" * 9_000, "end": 1}
+
+
+def test_yaml_is_parsed_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not when the CSV beside it has."""
+    parsed: list[str] = []
+    parse: Callable[[str], Any] = yaml_module.flat_yaml
+    monkeypatch.setattr(yaml_module, "flat_yaml", lambda t: (parsed.append(t), parse(t))[1])
+    path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
+    for count, yaml in ((1, "a: 1"), (2, "a: 1"), (3, "a: 1"), (4, "a: 20"), (5, "a: 20")):
+        path.write_text("step,a\n" + "1,1\n" * count)
+        if parsed != ([yaml] if count < 4 else ["a: 1", yaml]):
+            (tmp_path / "hparams.yaml").write_text(yaml)
+        facts = next(items_of(reader, path))
+        assert facts.hparams == {"a": float(yaml[3:])}
+    assert parsed == ["a: 1", "a: 20"]
+
+
+@pytest.mark.parametrize(
+    ("states", "shown", "num_lines"),
+    [
+        # Name, number of rows, loss, and time of the last write.
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
+        ([("checkpoint-1000", 2, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
+        ([(".", 10, 1, 1), ("checkpoint-100", 2, 7, 2), ("checkpoint-90", 1, 7, 1)], (2, 7), 1),
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 0)], (10, 1), 0),
+        # Copied in the order of their names.
+        ([("checkpoint-1000", 10, 1, 1), ("checkpoint-500", 5, 1, 2)], (10, 1), 0),
+        ([("checkpoint-1000", 10, math.nan, 1), ("checkpoint-500", 5, math.nan, 2)], (10, None), 0),
+        ([(".", 11, 1, 1), ("checkpoint-1000", 10, 1, 2)], (11, 1), 0),
+    ],
+)
+def test_a_stale_checkpoint_does_not_hide_a_later_training(
+    tmp_path: Path, states: Sequence[Any], shown: tuple[int, float | None], num_lines: int
+) -> None:
+    for name, num_rows, loss, at in states:
+        path = tmp_path / "out" / name / "trainer_state.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"step": step, "loss": loss} for step in range(num_rows)]
+        path.write_text(json.dumps({"log_history": rows}))
+        os.utime(path, (1e9 + at, 1e9 + at))
+    logs = tbcore.open(tmp_path)
+    points = logs["out"]["train/loss"]
+    loss = points.value[-1]
+    assert (len(points.step), None if math.isnan(loss) else loss) == shown
+    assert len(logs.problems) == num_lines
+
+
+def test_a_state_that_takes_much_memory_is_not_read(tmp_path: Path) -> None:
+    """Before any of it is in memory."""
+    path = tmp_path / "trainer_state.json"
+    with path.open("wb") as file:
+        file.truncate((32 << 20) + 1)
+    with pytest.raises(ValueError, match="it has more than 32 MB"):
+        next(items_of(trainer_runs.Reader(), path))
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["metrics.csv", "a_log.csv", "log.csv"], [".", "a_log", "log"]),
+        (["log.csv", "a_log.csv", "val_log.csv"], [".", "a_log", "val_log"]),
+        (["x/a_log.csv", "x/b_log.csv", "x/y/log.csv"], ["x", "x/b_log", "x/y"]),
+    ],
+)
+def test_a_csv_keeps_its_name_when_others_are_added(
+    tmp_path: Path, files: Sequence[str], names: Sequence[str]
+) -> None:
+    for count, name in enumerate(files, 1):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("step,a\n0,1\n")
+        paths = sorted(each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*.*"))
+        found = [(n, EventFile.of(str(tmp_path / n), os.stat(tmp_path / n))) for n in paths]
+        runs = [run for run in Runs().runs(found) if isinstance(run, SourceRun)]
+        assert {run.key: run.name for run in runs} == dict(zip(files[:count], names, strict=False))
+
+
+def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
+    """By root; and no content is kept of a file that nobody reads, such as a twin."""
+    runs, read = Runs(), 0
+    for root in ("a", "b"):
+        for run in range(3):
+            (tmp_path / root / str(run)).mkdir(parents=True)
+            (tmp_path / root / str(run) / "metrics.csv").write_text("step,a\n0,1\n")
+
+    def scan(root: str) -> Sequence[SourceRun]:
+        names = sorted(f"{path.parent.name}/{path.name}" for path in tmp_path.glob(f"{root}/*/*"))
+        paths = {name: tmp_path / root / name for name in names}
+        files = [(n, EventFile.of(str(p), p.stat())) for n, p in paths.items()]
+        return [run for run in runs.runs(files) if isinstance(run, SourceRun)]
+
+    for root in ("a", "b"):
+        found = scan(root)
+        for run in found[:2]:
+            read += len(rows_of(so_far(runs.reader(run).read(run.files)))[0])
+    assert (read, len(runs.small), len(runs._known), len(runs.num_rows)) == (4, 2, 6, 4)
+    (tmp_path / "a" / "1" / "metrics.csv").unlink()
+    assert len(scan("a")) == 2
+    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (1, 5, 3)
+    assert len(scan("b")) == 3
+    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (0, 5, 3)
