@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import posixpath
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,8 +113,8 @@ class _Store:
                     raise
                 time.sleep(0.001)
                 continue
-            except (sqlite3.Error, OSError, ValueError) as error:
-                self.problem = getattr(error, "strerror", None) or str(error)
+            except Exception as error:  # A database costs no other one.
+                self.problem = getattr(error, "strerror", None) or str(error) or repr(error)
             self._stamp = stamp
             return
 

@@ -21,6 +21,7 @@ from tbcore_formats.common import WRITE_SECONDS, opened
 
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
+_TOO_LARGE = "a database that is being written to has more than 256 MB"
 _MAX_VALUE_BYTES = 1 << 24
 _MAX_SECONDS = 10.0
 _STEPS_PER_CHECK = 100_000
@@ -61,7 +62,7 @@ class Database:
                 self._connection = self._connected()
                 self._check_tables(self._connection)
             yield self._connection
-        except (sqlite3.Error, OSError, ValueError, struct.error):
+        except Exception:
             self._check()
             self.close()
             raise
@@ -135,9 +136,10 @@ def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
 
 def _whole(path: str) -> bytes:
     with opened(EventFile.unlisted(path)) as file:
-        found: bytes = file.read(0, _MAX_COPY_BYTES + 1)
-    if len(found) > _MAX_COPY_BYTES:
-        raise ValueError("a database that is being written to has more than 256 MB")
+        size = file.current_size()
+        if size > _MAX_COPY_BYTES:
+            raise ValueError(_TOO_LARGE)
+        found: bytes = file.read(0, size)
     return found
 
 
@@ -157,6 +159,8 @@ def _overlaid(database: bytes, wal: bytes) -> bytearray:
                 break
             pages[number] = at + 24
             if size:  # The number of pages after a commit.
+                if size * page > _MAX_COPY_BYTES:
+                    raise ValueError(_TOO_LARGE)
                 found.extend(bytes(max(size * page - len(found), 0)))
                 for each, begin in pages.items():
                     found[(each - 1) * page : each * page] = wal[begin : begin + page]

@@ -6,8 +6,10 @@ import json
 import lzma
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -364,3 +366,39 @@ def test_links_and_files_that_cannot_be_read(tmp_path: Path) -> None:
     logs = tbcore.open(folder)
     assert len(logs) == 9
     assert ["links to files" in line for line in logs.problems] == [True]
+
+
+def peak(folder: Path) -> tuple[int, list[str]]:
+    """The most memory that reading the logs in a folder takes, in bytes, and the lines."""
+    tracemalloc.start()
+    try:
+        lines = [line for line in tbcore.open(folder).problems if "mlflow.db" in line]
+        return tracemalloc.get_traced_memory()[1], lines
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("num_pages", [100_000, (1 << 32) - 1])
+def test_a_wal_that_asks_for_many_pages_costs_one_line(
+    num_pages: int, logs: Logs, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    """Its checksums are right, and it has one page."""
+    database.execute("pragma journal_mode=wal")
+    add(database, "a1", 1)
+    main, wal = ((logs.path / f"mlflow.db{end}").read_bytes() for end in ("", "-wal"))
+    page = int.from_bytes(wal[8:12])
+    head = struct.pack(">2I", 1, num_pages)
+    order = ">" if wal[3] & 1 else "<"
+    sums = (int.from_bytes(wal[24:28]), int.from_bytes(wal[28:32]))
+    sums = sqlite._sums(main[:page], sqlite._sums(head, sums, order), order)
+    folder = tmp_path / "hostile"
+    for name in ("bad", "good"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "mlflow.db").write_bytes(main)
+    path = folder / "bad" / "mlflow.db"
+    os.utime(path, (1e9, 1e9))
+    frame = head + wal[16:24] + struct.pack(">2I", *sums) + main[:page]
+    path.with_name("mlflow.db-wal").write_bytes(wal[:32] + frame)
+    size, lines = peak(folder)
+    assert (size < 1 << 26, len(lines)) == (True, 1)
+    assert list(tbcore.open(folder)) == ["good/exp/one", "good/exp/two"]
