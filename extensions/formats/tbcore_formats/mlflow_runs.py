@@ -16,7 +16,7 @@ from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats.common import WRITE_SECONDS, Rows, safe_name
-from tbcore_formats.sqlite import Database
+from tbcore_formats.sqlite import Database, rows_of
 
 _TABLES = {
     "experiments": "experiment_id name lifecycle_stage",
@@ -25,15 +25,13 @@ _TABLES = {
     "params": "key value run_uuid",
     "tags": "key value run_uuid",
 }
-_RUNS = """select r.run_uuid, r.name, e.name, r.status, r.start_time, r.end_time
+_RUNS = """select r.run_uuid, r.name, e.name, r.status, r.start_time, r.end_time, r.rowid
     from runs r join experiments e using (experiment_id)
-    where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active'
-    order by r.start_time, r.rowid"""
+    where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active'"""
 _PARAMS = "select run_uuid, key, value from params order by rowid"
 _TAGS = """select run_uuid, key, value from tags
     where key not like 'mlflow.%'
-    or key in ('mlflow.runName', 'mlflow.note.content', 'mlflow.parentRunId')
-    order by key"""
+    or key in ('mlflow.runName', 'mlflow.note.content', 'mlflow.parentRunId')"""
 _NEW = """select run_uuid, count(*), max(timestamp), max(rowid)
     from (select run_uuid, timestamp, rowid from metrics where rowid > ? order by rowid limit ?)
     group by run_uuid"""
@@ -122,7 +120,7 @@ class _Store:
         """The rows that a query finds. If it takes long, somebody writes before it ends."""
         for _ in range(_MAX_TRIES):
             with suppress(BlockingIOError), self.database.snapshot() as connection:
-                return connection.execute(text, values).fetchall()
+                return rows_of(connection.execute(text, values))
         raise BlockingIOError
 
     def _list(self, file: EventFile) -> None:
@@ -140,8 +138,10 @@ class _Store:
         mark = self.query("select count(*), max(rowid) from params")
         if mark != self._params_mark:
             self._params, self._params_mark = _by_run(self.query(_PARAMS)), mark
-        self._tags = _by_run(self.query(_TAGS))
-        self._rows = {row[0]: row for row in self.query(_RUNS)}
+        # Sorted here: SQLite would sort before the first row, with files of any size.
+        self._tags = _by_run(sorted(self.query(_TAGS), key=lambda row: str(row[1])))
+        rows = sorted(self.query(_RUNS), key=lambda row: (_milliseconds(row[4]), row[-1]))
+        self._rows = {row[0]: row[:-1] for row in rows}
         self.runs = [self._run(file, row) for row in self._rows.values()]
         if new:
             raise BlockingIOError  # There may be more.

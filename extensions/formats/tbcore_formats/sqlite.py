@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +24,10 @@ from tbcore_formats.common import WRITE_SECONDS, opened
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
 _TOO_LARGE = "a database that is being written to has more than 256 MB"
-_MAX_VALUE_BYTES = 1 << 24
+_MAX_VALUE_BYTES = 1 << 16
+"""Maximum size of a value. A default is in each row older than its column, however small the
+file is. MLflow takes 8,000 characters itself."""
+_MAX_RESULT_BYTES = 1 << 28
 _MAX_SECONDS = 10.0
 _STEPS_PER_CHECK = 100_000
 """Number of steps of SQLite's machine between two looks at the clock."""
@@ -122,6 +127,18 @@ class Database:
             columns = connection.execute(f"pragma table_xinfo({table})").fetchall()
             if table not in found or not {*needed.split()} <= {c[1] for c in columns if not c[-1]}:
                 raise ValueError(f"it has no table {table} of MLflow")
+
+
+def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    """The rows of a query. Raises ValueError if they take more than 256 MB of memory."""
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    while new := cursor.fetchmany(500):
+        size += sum(map(sys.getsizeof, chain(new, *new)))
+        if size > _MAX_RESULT_BYTES:
+            raise ValueError("its runs, parameters or tags take more than 256 MB")
+        found += new
+    return found
 
 
 def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:

@@ -402,3 +402,19 @@ def test_a_wal_that_asks_for_many_pages_costs_one_line(
     size, lines = peak(folder)
     assert (size < 1 << 26, len(lines)) == (True, 1)
     assert list(tbcore.open(folder)) == ["good/exp/one", "good/exp/two"]
+
+
+@pytest.mark.parametrize(("num_rows", "size"), [(1_000, 900_000), (10_000, 60_000)])
+def test_a_default_of_many_small_rows_costs_one_line(
+    num_rows: int, size: int, logs: Logs, database: sqlite3.Connection
+) -> None:
+    """Rows older than a column have its default, which the file has once."""
+    database.executescript("drop table tags; create table tags (key text, run_uuid text)")
+    database.execute("begin")
+    database.executemany("insert into tags values (?, 'a1')", [(f"k{n}",) for n in range(num_rows)])
+    database.execute("commit")
+    database.execute(f"alter table tags add column value text default '{'x' * size}'")
+    path = logs.path / "mlflow.db"
+    os.utime(path, (1e9, 1e9))
+    taken, lines = peak(logs.path)
+    assert (taken < 300 << 20, len(lines), path.stat().st_size < 2 << 20) == (True, 1, True)
