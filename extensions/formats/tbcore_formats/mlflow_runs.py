@@ -16,7 +16,7 @@ from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats.common import WRITE_SECONDS, Rows, safe_name
-from tbcore_formats.sqlite import Database, rows_of
+from tbcore_formats.sqlite import Database, close_deleted, rows_of
 
 _TABLES = {
     "experiments": "experiment_id name lifecycle_stage",
@@ -57,6 +57,7 @@ class Runs:
         self._stores: dict[str, _Store] = {}
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        close_deleted()
         is_written = False
         for name, file in files:
             if name.endswith(("-wal", "-journal")) or not file.size:

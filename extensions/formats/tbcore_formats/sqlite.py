@@ -11,9 +11,10 @@ import os
 import sqlite3
 import struct
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any
 from urllib.parse import quote
@@ -31,6 +32,12 @@ _MAX_RESULT_BYTES = 1 << 28
 _MAX_SECONDS = 10.0
 _STEPS_PER_CHECK = 100_000
 """Number of steps of SQLite's machine between two looks at the clock."""
+_MAX_OPEN = 256
+_OPEN: list[Any] = []
+"""The databases that this process has read, still open. Closing one ends all locks that this
+process has on the file, as POSIX has it: also those of a training in the same process, whose
+transaction could then be lost. Of more than 256, the others are closed again."""
+_OPEN_LOCK = threading.Lock()
 
 
 class Database:
@@ -145,19 +152,52 @@ def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
     """The status of a file and its first bytes. If it is none, or if a link leads to it, None; then
     the bytes are the reason."""
     try:
-        with opened(EventFile.unlisted(path)) as file:
-            return file.opened, file.read(0, size)
+        with _opened(path) as (file, status):
+            return status, file.read(0, size)
     except OSError as error:
         return None, str(error.strerror or error).encode()
 
 
 def _whole(path: str) -> bytes:
-    with opened(EventFile.unlisted(path)) as file:
+    with _opened(path) as (file, _):
         size = file.current_size()
         if size > _MAX_COPY_BYTES:
             raise ValueError(_TOO_LARGE)
         found: bytes = file.read(0, size)
     return found
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[Any, EventFile]]:
+    """An open file and its status. Raises OSError."""
+    if path.endswith(("-journal", "-wal")):  # Nobody locks these.
+        with opened(EventFile.unlisted(path)) as file:
+            yield file, file.opened
+        return
+    with _OPEN_LOCK:
+        status = EventFile.of(path, os.lstat(path))
+        file = next((each for each in _OPEN if each.opened.version == status.version), None)
+        if file is None:
+            file = opened(EventFile.unlisted(path))
+            status = file.opened
+            _OPEN.append(file)
+        try:
+            yield file, status
+        finally:
+            if len(_OPEN) > _MAX_OPEN:
+                _OPEN.pop().__exit__()
+
+
+def close_deleted() -> None:
+    """Closes the databases that are no longer at their paths."""
+    with _OPEN_LOCK:
+        for file in [*_OPEN]:
+            path, version, *_ = file.opened
+            with suppress(FileNotFoundError):
+                if EventFile.of(path, os.lstat(path)).version == version:
+                    continue
+            _OPEN.remove(file)
+            file.__exit__()
 
 
 def _overlaid(database: bytes, wal: bytes) -> bytearray:

@@ -418,3 +418,49 @@ def test_a_default_of_many_small_rows_costs_one_line(
     os.utime(path, (1e9, 1e9))
     taken, lines = peak(logs.path)
     assert (taken < 300 << 20, len(lines), path.stat().st_size < 2 << 20) == (True, 1, True)
+
+
+OTHER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+try:
+    database.execute("select count(*) from runs").fetchall()
+    database.execute("begin immediate")
+except sqlite3.OperationalError as error:
+    print(error)
+database.close()
+"""
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_transaction_of_the_same_process_keeps_its_locks(
+    mode: str, logs: Logs, database: sqlite3.Connection
+) -> None:
+    """Another program cannot write within it, and does not end the -wal as if it were the last."""
+    path = logs.path / "mlflow.db"
+    database.execute(f"pragma journal_mode={mode}")
+    add(database, "a1", 1)
+    logs.load()
+    database.execute("begin immediate")
+    database.execute("insert into metrics values ('loss', 2, 2, 'a1', 2, 0)")
+    for _ in range(2):
+        assert points_of(tbcore.open(logs.path)["exp/one"]) == {"loss": [(1, 1.0)]}
+        logs.load()
+        command = [sys.executable, "-c", OTHER, str(path)]
+        other = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert other.stdout == "database is locked\n"
+    database.execute("commit")
+    assert path.with_name("mlflow.db-wal").exists() == (mode == "wal")
+    logs.load()
+    assert logs.steps("exp/one") == [1, 2]
+
+
+def test_a_database_that_is_deleted_is_closed(logs: Logs, database: sqlite3.Connection) -> None:
+    first, second = logs.path / "mlflow.db", logs.path / "mlflow2.db"
+    second.write_bytes(SAMPLE)
+    for expected in ([first, second], [first, second], [first]):
+        if second not in expected:
+            second.unlink()
+        logs.load()
+        found = [each.opened.path for each in sqlite._OPEN]
+        assert [path for path in found if path.startswith(str(logs.path))] == [*map(str, expected)]
