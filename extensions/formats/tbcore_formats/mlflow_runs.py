@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import WRITE_SECONDS, Rows, safe_name
+from tbcore_formats.common import WRITE_SECONDS, Rows, hparam, safe_name
 from tbcore_formats.sqlite import Database, close_deleted, rows_of
 
 _TABLES = {
@@ -227,6 +227,6 @@ def _value(text: str) -> float | str | bool:
     if text in ("True", "False"):
         return text == "True"
     try:
-        return float(text)
+        return hparam(float(text))
     except ValueError:
         return text

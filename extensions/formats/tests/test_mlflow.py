@@ -464,3 +464,20 @@ def test_a_database_that_is_deleted_is_closed(logs: Logs, database: sqlite3.Conn
         logs.load()
         found = [each.opened.path for each in sqlite._OPEN]
         assert [path for path in found if path.startswith(str(logs.path))] == [*map(str, expected)]
+
+
+def test_a_parameter_that_is_nan_costs_no_second_reading(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NaN does not equal itself, and a run whose facts have changed is read from its start."""
+    database.execute("insert into params values ('a', 'nan', 'a1'), ('b', '-NaN', 'a1')")
+    add(database, "a1", *range(100))
+    logs.load()
+    steps = list[int]()
+    taken = mlflow_runs.Rows.add
+    monkeypatch.setattr(
+        mlflow_runs.Rows, "add", lambda self, *row: (steps.append(row[1]), taken(self, *row))
+    )
+    add(database, "a1", 100)
+    logs.load()
+    assert (steps, logs.steps("exp/one")) == ([100], [*range(101)])
