@@ -89,6 +89,8 @@ class _Store:
         """Named below the directory of the database."""
         self.problem = ""
         """Why they are not those of the database as it is now; empty if they are."""
+        self._unread: set[str] = set()
+        """The runs that have changed since a reader was at their end."""
         self._stamp: Any = None
         self._last, self._last_row = 0, list[tuple[Any, ...]]()
         """The last row of the metrics that was counted."""
@@ -102,6 +104,7 @@ class _Store:
     def update(self, file: EventFile) -> None:
         """Lists the runs, if the database has changed. Raises BlockingIOError if that must be tried
         again soon."""
+        self.database.close()  # A copy is that of one pass.
         deadline = time.monotonic() + _MAX_WAIT_SECONDS
         while (stamp := self.database.stamp()) != self._stamp:
             self.problem = ""
@@ -115,7 +118,14 @@ class _Store:
             except Exception as error:  # A database costs no other one.
                 self.problem = getattr(error, "strerror", None) or str(error) or repr(error)
             self._stamp = stamp
-            return
+            break
+        self.end_reading("")
+
+    def end_reading(self, run: str) -> None:
+        """Closes the database if all other runs have been read, so that no copy stays in memory."""
+        self._unread.discard(run)
+        if not self._unread:
+            self.database.close()
 
     def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows that a query finds. If it takes long, somebody writes before it ends."""
@@ -143,7 +153,10 @@ class _Store:
         self._tags = _by_run(sorted(self.query(_TAGS), key=lambda row: str(row[1])))
         rows = sorted(self.query(_RUNS), key=lambda row: (_milliseconds(row[4]), row[-1]))
         self._rows = {row[0]: row[:-1] for row in rows}
+        before = {run.key: run.files for run in self.runs}
         self.runs = [self._run(file, row) for row in self._rows.values()]
+        self._unread &= {run.key for run in self.runs}
+        self._unread |= {run.key for run in self.runs if run.files != before.get(run.key)}
         if new:
             raise BlockingIOError  # There may be more.
 
@@ -207,6 +220,7 @@ class Reader:
                     value = math.copysign(math.inf, value)
                 add(key, step, at / 1e3, value)
             yield from self._points.taken()
+        self._store.end_reading(self._run)
         yield self._store.facts(self._run)
 
 

@@ -2,7 +2,7 @@
 
 rollback journal   queries are made in the file; they count if that has not changed
 WAL                queries are made in a copy in memory, with the committed pages of the -wal;
-                   it counts if the -wal was not begun again before it was made
+                   it counts if the -wal was not begun again before it was made, until `close`
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tbcore_formats.common import WRITE_SECONDS, opened
 
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
+_MAX_WAL_BYTES = 1 << 25
 _TOO_LARGE = "a database that is being written to has more than 256 MB"
 _MAX_VALUE_BYTES = 1 << 16
 """Maximum size of a value. A default is in each row older than its column, however small the
@@ -61,16 +62,16 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection for a `with` statement. What is read counts if that ends without an error.
+        A copy stays as it is until `close`.
 
         Raises BlockingIOError if the database is being written to, OSError, sqlite3.Error, and
         ValueError if it has no such tables.
         """
-        stamp = self.stamp()
         self._deadline = time.monotonic() + _MAX_SECONDS
         try:
-            if self._connection is None or stamp != self._stamp:
+            if not self._is_copy and (self._connection is None or self.stamp() != self._stamp):
                 self.close()
-                self._stamp = stamp
+                self._stamp = self.stamp()
                 self._connection = self._connected()
                 self._check_tables(self._connection)
             yield self._connection
@@ -107,7 +108,7 @@ class Database:
             raise ValueError("it is no database of SQLite")
         is_copy = bool(wal) and head[18:19] == b"\2" and len(wal_head) == 32
         if is_copy:
-            data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal"))
+            data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal", _MAX_WAL_BYTES + 1))
             now = self.stamp()
             if (now[0][0].version, now[2][1]) != (own.version, wal_head):
                 raise BlockingIOError
@@ -158,12 +159,12 @@ def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
         return None, str(error.strerror or error).encode()
 
 
-def _whole(path: str) -> bytes:
+def _whole(path: str, size: int = _MAX_COPY_BYTES + 1) -> bytes:
+    """All of a file, but at most `size` bytes."""
     with _opened(path) as (file, _):
-        size = file.current_size()
-        if size > _MAX_COPY_BYTES:
-            raise ValueError(_TOO_LARGE)
-        found: bytes = file.read(0, size)
+        found: bytes = file.read(0, min(size, file.current_size()))
+    if len(found) > _MAX_COPY_BYTES:
+        raise ValueError(_TOO_LARGE)
     return found
 
 
@@ -223,6 +224,9 @@ def _overlaid(database: bytes, wal: bytes) -> bytearray:
                     found[(each - 1) * page : each * page] = wal[begin : begin + page]
                 del found[size * page :]
                 pages = {}
+        else:
+            if len(wal) > _MAX_WAL_BYTES:
+                raise ValueError("its -wal has more than 32 MB that no checkpoint has copied")
     found[18:20] = b"\1\1"
     return found
 

@@ -481,3 +481,50 @@ def test_a_parameter_that_is_nan_costs_no_second_reading(
     add(database, "a1", 100)
     logs.load()
     assert (steps, logs.steps("exp/one")) == ([100], [*range(101)])
+
+
+def test_a_pass_makes_one_copy_and_closes_it(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while others write between the queries of a pass."""
+    database.execute("pragma journal_mode=wal")
+    add(database, "a1", *range(6000))
+    add(database, "b2", 1)
+    copies, databases = list[int](), list[sqlite.Database]()
+    overlaid, rows_of = sqlite._overlaid, sqlite.rows_of
+
+    class Recorded(sqlite.Database):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            databases.append(self)
+
+    def copy(*args: bytes) -> bytearray:
+        copies.append(1)
+        return overlaid(*args)
+
+    def write(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+        database.execute("insert into tags values ('written', 0, hex(randomblob(9)))")
+        return rows_of(cursor)
+
+    monkeypatch.setattr(mlflow_runs, "Database", Recorded)
+    monkeypatch.setattr(sqlite, "_overlaid", copy)
+    monkeypatch.setattr(mlflow_runs, "rows_of", write)
+    for num_passes in (1, 2):
+        logs.load()
+        assert (logs.steps("exp/one"), logs.steps("exp/two")) == ([*range(6000)], [1])
+        assert len(copies) == num_passes
+        assert [each._connection for each in databases] == [None]
+
+
+def test_a_large_wal_costs_one_line(logs: Logs, database: sqlite3.Connection) -> None:
+    """If a checkpoint has copied its pages, it is as large, but only its new pages count."""
+    database.execute("pragma journal_mode=wal")
+    database.execute("pragma wal_autocheckpoint=0")
+    database.executescript("create table large (x); insert into large values (zeroblob(35000000))")
+    os.utime(logs.path / "mlflow.db", (1e9, 1e9))
+    logs.load()
+    assert ["its -wal has more than 32 MB" in each for each in logs.board.status.problems] == [True]
+    database.execute("pragma wal_checkpoint")
+    add(database, "a1", 1)
+    logs.load()
+    assert (logs.steps("exp/one"), logs.board.status.problems) == ([1], ())
