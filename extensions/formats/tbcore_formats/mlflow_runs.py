@@ -7,6 +7,7 @@ reader goes on after the last row that it has read.
 from __future__ import annotations
 
 import math
+import os
 import posixpath
 import sys
 import time
@@ -58,12 +59,13 @@ class Runs:
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
         close_deleted()
+        # Also those of other roots are here, so that what is not in `files` may exist.
+        self._stores = {p: each for p, each in self._stores.items() if os.path.lexists(p)}
         is_written = False
         for name, file in files:
             if name.endswith(("-wal", "-journal")) or not file.size:
                 continue
-            store = self._stores.get(file.path) or _Store(file.path)
-            self._stores[file.path] = store
+            store = self._store(file.path)
             try:
                 store.update(file)
             except BlockingIOError:
@@ -77,7 +79,12 @@ class Runs:
             raise BlockingIOError
 
     def reader(self, run: SourceRun) -> Reader:
-        return Reader(self._stores[run.files[0].path], run.key)
+        return Reader(self._store(run.files[0].path), run.key)
+
+    def _store(self, path: str) -> _Store:
+        if path not in self._stores:
+            self._stores[path] = _Store(path)
+        return self._stores[path]
 
 
 class _Store:

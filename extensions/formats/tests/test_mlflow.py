@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import lzma
 import os
@@ -13,6 +14,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from common_fixtures import until
@@ -455,15 +457,26 @@ def test_a_transaction_of_the_same_process_keeps_its_locks(
     assert logs.steps("exp/one") == [1, 2]
 
 
-def test_a_database_that_is_deleted_is_closed(logs: Logs, database: sqlite3.Connection) -> None:
-    first, second = logs.path / "mlflow.db", logs.path / "mlflow2.db"
+def test_a_database_that_is_deleted_is_forgotten(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = WeakSet[mlflow_runs._Store]()
+
+    class Recorded(mlflow_runs._Store):
+        def __init__(self, path: str) -> None:
+            super().__init__(path)
+            stores.add(self)
+
+    monkeypatch.setattr(mlflow_runs, "_Store", Recorded)
+    second = logs.path / "mlflow2.db"
     second.write_bytes(SAMPLE)
-    for expected in ([first, second], [first, second], [first]):
-        if second not in expected:
+    for expected in (2, 2, 1):
+        if expected == 1:
             second.unlink()
         logs.load()
-        found = [each.opened.path for each in sqlite._OPEN]
-        assert [path for path in found if path.startswith(str(logs.path))] == [*map(str, expected)]
+        gc.collect()
+        opened = [each for each in sqlite._OPEN if each.opened.path.startswith(str(logs.path))]
+        assert (len(opened), len(stores)) == (expected, expected)
 
 
 def test_a_parameter_that_is_nan_costs_no_second_reading(
