@@ -160,10 +160,10 @@ class _Store:
         self._tags = _by_run(sorted(self.query(_TAGS), key=lambda row: str(row[1])))
         rows = sorted(self.query(_RUNS), key=lambda row: (_milliseconds(row[4]), row[-1]))
         self._rows = {row[0]: row[:-1] for row in rows}
-        before = {run.key: run.files for run in self.runs}
+        files = {run.key: run.files for run in self.runs}
         self.runs = [self._run(file, row) for row in self._rows.values()]
         self._unread &= {run.key for run in self.runs}
-        self._unread |= {run.key for run in self.runs if run.files != before.get(run.key)}
+        self._unread |= {run.key for run in self.runs if run.files != files.get(run.key)}
         if new:
             raise BlockingIOError  # There may be more.
 

@@ -69,12 +69,13 @@ class Database:
         """
         self._deadline = time.monotonic() + _MAX_SECONDS
         try:
-            if not self._is_copy and (self._connection is None or self.stamp() != self._stamp):
+            connection = self._connection
+            if connection is None or not (self._is_copy or self.stamp() == self._stamp):
                 self.close()
                 self._stamp = self.stamp()
-                self._connection = self._connected()
-                self._check_tables(self._connection)
-            yield self._connection
+                connection = self._connection = self._connected()
+                self._check_tables(connection)
+            yield connection
         except Exception:
             self._check()
             self.close()
