@@ -7,8 +7,8 @@ reader goes on after the last row that it has read.
 from __future__ import annotations
 
 import math
+import os
 import posixpath
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
-from tbcore_formats.common import Rows, is_being_written, safe_name
-from tbcore_formats.sqlite import Database
+from tbcore_formats.common import Rows, hparam, is_being_written, safe_name
+from tbcore_formats.sqlite import Database, close_deleted, rows_of
 
 _TABLES = {
     "experiments": "experiment_id name lifecycle_stage",
@@ -26,15 +26,13 @@ _TABLES = {
     "params": "key value run_uuid",
     "tags": "key value run_uuid",
 }
-_RUNS = """select r.run_uuid, r.name, e.name, r.status, r.start_time, r.end_time
+_RUNS = """select r.run_uuid, r.name, e.name, r.status, r.start_time, r.end_time, r.rowid
     from runs r join experiments e using (experiment_id)
-    where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active'
-    order by r.start_time, r.rowid"""
+    where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active'"""
 _PARAMS = "select run_uuid, key, value from params order by rowid"
 _TAGS = """select run_uuid, key, value from tags
     where key not like 'mlflow.%'
-    or key in ('mlflow.runName', 'mlflow.note.content', 'mlflow.parentRunId')
-    order by key"""
+    or key in ('mlflow.runName', 'mlflow.note.content', 'mlflow.parentRunId')"""
 _NEW = """select run_uuid, count(*), max(timestamp), max(rowid)
     from (select run_uuid, timestamp, rowid from metrics where rowid > ? order by rowid limit ?)
     group by run_uuid"""
@@ -60,12 +58,14 @@ class Runs:
         self._stores: dict[str, _Store] = {}
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        close_deleted()
+        # Also those of other roots are here, so that what is not in `files` may exist.
+        self._stores = {p: each for p, each in self._stores.items() if os.path.lexists(p)}
         is_written = False
         for name, file in files:
             if name.endswith(("-wal", "-journal")) or not file.size:
                 continue
-            store = self._stores.get(file.path) or _Store(file.path)
-            self._stores[file.path] = store
+            store = self._store(file.path)
             try:
                 store.update(file)
             except BlockingIOError:
@@ -79,7 +79,12 @@ class Runs:
             raise BlockingIOError
 
     def reader(self, run: SourceRun) -> Reader:
-        return Reader(self._stores[run.files[0].path], run.key)
+        return Reader(self._store(run.files[0].path), run.key)
+
+    def _store(self, path: str) -> _Store:
+        if path not in self._stores:
+            self._stores[path] = _Store(path)
+        return self._stores[path]
 
 
 class _Store:
@@ -91,6 +96,8 @@ class _Store:
         """Named below the directory of the database."""
         self.problem = ""
         """Why they are not those of the database as it is now; empty if they are."""
+        self._unread: set[str] = set()
+        """The runs that have changed since a reader was at their end."""
         self._stamp: Any = None
         self._last, self._last_row = 0, list[tuple[Any, ...]]()
         """The last row of the metrics that was counted."""
@@ -104,6 +111,7 @@ class _Store:
     def update(self, file: EventFile) -> None:
         """Lists the runs, if the database has changed. Raises BlockingIOError if that must be tried
         again soon."""
+        self.database.close()  # A copy is that of one pass.
         deadline = time.monotonic() + _MAX_WAIT_SECONDS
         while (stamp := self.database.stamp()) != self._stamp:
             self.problem = ""
@@ -114,16 +122,23 @@ class _Store:
                     raise
                 time.sleep(0.001)
                 continue
-            except (sqlite3.Error, OSError, ValueError) as error:
-                self.problem = getattr(error, "strerror", None) or str(error)
+            except Exception as error:  # A database costs no other one.
+                self.problem = getattr(error, "strerror", None) or str(error) or repr(error)
             self._stamp = stamp
-            return
+            break
+        self.end_reading("")
+
+    def end_reading(self, run: str) -> None:
+        """Closes the database if all other runs have been read, so that no copy stays in memory."""
+        self._unread.discard(run)
+        if not self._unread:
+            self.database.close()
 
     def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows that a query finds. If it takes long, somebody writes before it ends."""
         for _ in range(_MAX_TRIES):
             with suppress(BlockingIOError), self.database.snapshot() as connection:
-                return connection.execute(text, values).fetchall()
+                return rows_of(connection.execute(text, values))
         raise BlockingIOError
 
     def _list(self, file: EventFile) -> None:
@@ -141,9 +156,14 @@ class _Store:
         mark = self.query("select count(*), max(rowid) from params")
         if mark != self._params_mark:
             self._params, self._params_mark = _by_run(self.query(_PARAMS)), mark
-        self._tags = _by_run(self.query(_TAGS))
-        self._rows = {row[0]: row for row in self.query(_RUNS)}
+        # Sorted here: SQLite would sort before the first row, with files of any size.
+        self._tags = _by_run(sorted(self.query(_TAGS), key=lambda row: str(row[1])))
+        rows = sorted(self.query(_RUNS), key=lambda row: (_milliseconds(row[4]), row[-1]))
+        self._rows = {row[0]: row[:-1] for row in rows}
+        files = {run.key: run.files for run in self.runs}
         self.runs = [self._run(file, row) for row in self._rows.values()]
+        self._unread &= {run.key for run in self.runs}
+        self._unread |= {run.key for run in self.runs if run.files != files.get(run.key)}
         if new:
             raise BlockingIOError  # There may be more.
 
@@ -207,6 +227,7 @@ class Reader:
                     value = math.copysign(math.inf, value)
                 add(key, step, at / 1e3, value)
             yield from self._points.taken()
+        self._store.end_reading(self._run)
         yield self._store.facts(self._run)
 
 
@@ -227,6 +248,6 @@ def _value(text: str) -> float | str | bool:
     if text in ("True", "False"):
         return text == "True"
     try:
-        return float(text)
+        return hparam(float(text))
     except ValueError:
         return text

@@ -2,7 +2,7 @@
 
 rollback journal   queries are made in the file; they count if that has not changed
 WAL                queries are made in a copy in memory, with the committed pages of the -wal;
-                   it counts if the -wal was not begun again before it was made
+                   it counts if the -wal was not begun again before it was made, until `close`
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -21,10 +24,21 @@ from tbcore_formats.common import is_being_written, opened
 
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
-_MAX_VALUE_BYTES = 1 << 24
+_MAX_WAL_BYTES = 1 << 25
+_TOO_LARGE = "a database that is being written to has more than 256 MB"
+_MAX_VALUE_BYTES = 1 << 16
+"""Maximum size of a value. A default is in each row older than its column, however small the
+file is. MLflow takes 8,000 characters itself."""
+_MAX_RESULT_BYTES = 1 << 28
 _MAX_SECONDS = 10.0
 _STEPS_PER_CHECK = 100_000
 """Number of steps of SQLite's machine between two looks at the clock."""
+_MAX_OPEN = 256
+_OPEN: list[Any] = []
+"""The databases that this process has read, still open. Closing one ends all locks that this
+process has on the file, as POSIX has it: also those of a training in the same process, whose
+transaction could then be lost. Of more than 256, the others are closed again."""
+_OPEN_LOCK = threading.Lock()
 
 
 class Database:
@@ -48,20 +62,21 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection for a `with` statement. What is read counts if that ends without an error.
+        A copy stays as it is until `close`.
 
         Raises BlockingIOError if the database is being written to, OSError, sqlite3.Error, and
         ValueError if it has no such tables.
         """
-        stamp = self.stamp()
         self._deadline = time.monotonic() + _MAX_SECONDS
         try:
-            if self._connection is None or stamp != self._stamp:
+            connection = self._connection
+            if connection is None or not (self._is_copy or self.stamp() == self._stamp):
                 self.close()
-                self._stamp = stamp
-                self._connection = self._connected()
-                self._check_tables(self._connection)
-            yield self._connection
-        except (sqlite3.Error, OSError, ValueError, struct.error):
+                self._stamp = self.stamp()
+                connection = self._connection = self._connected()
+                self._check_tables(connection)
+            yield connection
+        except Exception:
             self._check()
             self.close()
             raise
@@ -94,7 +109,7 @@ class Database:
             raise ValueError("it is no database of SQLite")
         is_copy = bool(wal) and head[18:19] == b"\2" and len(wal_head) == 32
         if is_copy:
-            data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal"))
+            data = _overlaid(_whole(self._path), _whole(f"{self._path}-wal", _MAX_WAL_BYTES + 1))
             now = self.stamp()
             if (now[0][0].version, now[2][1]) != (own.version, wal_head):
                 raise BlockingIOError
@@ -123,22 +138,68 @@ class Database:
                 raise ValueError(f"it has no table {table} of MLflow")
 
 
+def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    """The rows of a query. Raises ValueError if they take more than 256 MB of memory."""
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    while new := cursor.fetchmany(500):
+        size += sum(map(sys.getsizeof, chain(new, *new)))
+        if size > _MAX_RESULT_BYTES:
+            raise ValueError("its runs, parameters or tags take more than 256 MB")
+        found += new
+    return found
+
+
 def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
     """The status of a file and its first bytes. If it is none, or if a link leads to it, None; then
     the bytes are the reason."""
     try:
-        with opened(EventFile.unlisted(path)) as file:
-            return file.opened, file.read(0, size)
+        with _opened(path) as (file, status):
+            return status, file.read(0, size)
     except OSError as error:
         return None, str(error.strerror or error).encode()
 
 
-def _whole(path: str) -> bytes:
-    with opened(EventFile.unlisted(path)) as file:
-        found: bytes = file.read(0, _MAX_COPY_BYTES + 1)
+def _whole(path: str, size: int = _MAX_COPY_BYTES + 1) -> bytes:
+    """All of a file, but at most `size` bytes."""
+    with _opened(path) as (file, _):
+        found: bytes = file.read(0, min(size, file.current_size()))
     if len(found) > _MAX_COPY_BYTES:
-        raise ValueError("a database that is being written to has more than 256 MB")
+        raise ValueError(_TOO_LARGE)
     return found
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[Any, EventFile]]:
+    """An open file and its status. Raises OSError."""
+    if path.endswith(("-journal", "-wal")):  # Nobody locks these.
+        with opened(EventFile.unlisted(path)) as file:
+            yield file, file.opened
+        return
+    with _OPEN_LOCK:
+        status = EventFile.of(path, os.lstat(path))
+        file = next((each for each in _OPEN if each.opened.version == status.version), None)
+        if file is None:
+            file = opened(EventFile.unlisted(path))
+            status = file.opened
+            _OPEN.append(file)
+        try:
+            yield file, status
+        finally:
+            if len(_OPEN) > _MAX_OPEN:
+                _OPEN.pop().__exit__()
+
+
+def close_deleted() -> None:
+    """Closes the databases that are no longer at their paths."""
+    with _OPEN_LOCK:
+        for file in [*_OPEN]:
+            path, version, *_ = file.opened
+            with suppress(FileNotFoundError):
+                if EventFile.of(path, os.lstat(path)).version == version:
+                    continue
+            _OPEN.remove(file)
+            file.__exit__()
 
 
 def _overlaid(database: bytes, wal: bytes) -> bytearray:
@@ -157,11 +218,16 @@ def _overlaid(database: bytes, wal: bytes) -> bytearray:
                 break
             pages[number] = at + 24
             if size:  # The number of pages after a commit.
+                if size * page > _MAX_COPY_BYTES:
+                    raise ValueError(_TOO_LARGE)
                 found.extend(bytes(max(size * page - len(found), 0)))
                 for each, begin in pages.items():
                     found[(each - 1) * page : each * page] = wal[begin : begin + page]
                 del found[size * page :]
                 pages = {}
+        else:
+            if len(wal) > _MAX_WAL_BYTES:
+                raise ValueError("its -wal has more than 32 MB that no checkpoint has copied")
     found[18:20] = b"\1\1"
     return found
 

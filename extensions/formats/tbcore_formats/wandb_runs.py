@@ -42,6 +42,7 @@ _CRC_OF_KIND = [zlib.crc32(bytes([kind])) for kind in range(5)]
 _PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1 << 11
 """Maximum number of chunks in a record, which has at most 64 MiB then."""
+_MAX_JSON_BYTES = 1 << 20
 _DAMAGED = "records that are damaged, incomplete or too long are left out"
 _NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
 """What is raised for a record that is no such message."""
@@ -252,7 +253,7 @@ class Reader:
         """Adds the points of a row of the history, `length` bytes from `at` on."""
         row: list[tuple[str, bytes]] = []
         own: dict[str, bytes] = {}
-        media: list[str] = []
+        media: set[str] = set()
         message, has_step = b"", False
         last, keys = at + length, self._keys
         if last > len(data):
@@ -278,7 +279,7 @@ class Reader:
                 if key[:1] == "_" and key.startswith(("_step", "_timestamp", "_runtime", "_wandb")):
                     own[key] = value
                 elif key.endswith("._type"):
-                    media.append(key[:-5])
+                    media.add(key[:-5])
                 else:
                     row.append((key, value))
             elif tag == 0x12:
@@ -297,9 +298,10 @@ class Reader:
         elif "_runtime" in own and self.facts.started:
             self._wall_time = self.facts.started + float(own["_runtime"])
         self._step, wall_time, add = step, self._wall_time, self._rows.add
+        # What is beside a type are no numbers that somebody logged, such as a picture's width.
+        beside = _beside(media, [key for key, _ in row]) if media else ()
         for key, value in row:
-            # What is beside a type are no numbers that somebody logged, such as a picture's width.
-            if media and key.startswith(tuple(media)):
+            if key in beside:
                 continue
             try:
                 add(key, step, wall_time, float(value))
@@ -307,6 +309,17 @@ class Reader:
                 for leaf, found in leaves({key: _json(value)}, "."):
                     if (each := number(float(found) if found in _WORDS else found)) is not None:
                         add(leaf, step, wall_time, each)
+
+
+def _beside(prefixes: set[str], keys: Sequence[str]) -> set[str]:
+    """The keys that begin with one of the prefixes, which sorting puts behind it."""
+    found, prefix = set(), min(prefixes)
+    for key in sorted(prefixes.union(keys)):
+        if not key.startswith(prefix) and key in prefixes:
+            prefix = key
+        if key.startswith(prefix):
+            found.add(key)
+    return found
 
 
 def _values(message: bytes) -> Iterator[tuple[int, Any]]:
@@ -337,5 +350,6 @@ def _whole(value: bytes) -> int | None:
 def _json(value: bytes) -> Any:
     """A value in JSON; None if it is none, or too large."""
     with suppress(ValueError, RecursionError):
-        return json.loads(value)
+        if len(value) <= _MAX_JSON_BYTES:
+            return json.loads(value)
     return None

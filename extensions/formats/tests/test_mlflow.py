@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import lzma
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from common_fixtures import until
@@ -364,3 +368,176 @@ def test_links_and_files_that_cannot_be_read(tmp_path: Path) -> None:
     logs = tbcore.open(folder)
     assert len(logs) == 9
     assert ["links to files" in line for line in logs.problems] == [True]
+
+
+def peak(folder: Path) -> tuple[int, list[str]]:
+    """The most memory that reading the logs in a folder takes, in bytes, and the lines."""
+    tracemalloc.start()
+    try:
+        lines = [line for line in tbcore.open(folder).problems if "mlflow.db" in line]
+        return tracemalloc.get_traced_memory()[1], lines
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("num_pages", [100_000, (1 << 32) - 1])
+def test_a_wal_that_asks_for_many_pages_costs_one_line(
+    num_pages: int, logs: Logs, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    """Its checksums are right, and it has one page."""
+    database.execute("pragma journal_mode=wal")
+    add(database, "a1", 1)
+    main, wal = ((logs.path / f"mlflow.db{end}").read_bytes() for end in ("", "-wal"))
+    page = int.from_bytes(wal[8:12])
+    head = struct.pack(">2I", 1, num_pages)
+    order = ">" if wal[3] & 1 else "<"
+    sums = (int.from_bytes(wal[24:28]), int.from_bytes(wal[28:32]))
+    sums = sqlite._sums(main[:page], sqlite._sums(head, sums, order), order)
+    folder = tmp_path / "hostile"
+    for name in ("bad", "good"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "mlflow.db").write_bytes(main)
+    path = folder / "bad" / "mlflow.db"
+    os.utime(path, (1e9, 1e9))
+    frame = head + wal[16:24] + struct.pack(">2I", *sums) + main[:page]
+    path.with_name("mlflow.db-wal").write_bytes(wal[:32] + frame)
+    size, lines = peak(folder)
+    assert (size < 1 << 26, len(lines)) == (True, 1)
+    assert list(tbcore.open(folder)) == ["good/exp/one", "good/exp/two"]
+
+
+@pytest.mark.parametrize(("num_rows", "size"), [(1_000, 900_000), (10_000, 60_000)])
+def test_a_default_of_many_small_rows_costs_one_line(
+    num_rows: int, size: int, logs: Logs, database: sqlite3.Connection
+) -> None:
+    """Rows older than a column have its default, which the file has once."""
+    database.executescript("drop table tags; create table tags (key text, run_uuid text)")
+    database.execute("begin")
+    database.executemany("insert into tags values (?, 'a1')", [(f"k{n}",) for n in range(num_rows)])
+    database.execute("commit")
+    database.execute(f"alter table tags add column value text default '{'x' * size}'")
+    path = logs.path / "mlflow.db"
+    os.utime(path, (1e9, 1e9))
+    taken, lines = peak(logs.path)
+    assert (taken < 300 << 20, len(lines), path.stat().st_size < 2 << 20) == (True, 1, True)
+
+
+OTHER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+try:
+    database.execute("select count(*) from runs").fetchall()
+    database.execute("begin immediate")
+except sqlite3.OperationalError as error:
+    print(error)
+database.close()
+"""
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_transaction_of_the_same_process_keeps_its_locks(
+    mode: str, logs: Logs, database: sqlite3.Connection
+) -> None:
+    """Another program cannot write within it, and does not end the -wal as if it were the last."""
+    path = logs.path / "mlflow.db"
+    database.execute(f"pragma journal_mode={mode}")
+    add(database, "a1", 1)
+    logs.load()
+    database.execute("begin immediate")
+    database.execute("insert into metrics values ('loss', 2, 2, 'a1', 2, 0)")
+    for _ in range(2):
+        assert points_of(tbcore.open(logs.path)["exp/one"]) == {"loss": [(1, 1.0)]}
+        logs.load()
+        command = [sys.executable, "-c", OTHER, str(path)]
+        other = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert other.stdout == "database is locked\n"
+    database.execute("commit")
+    assert path.with_name("mlflow.db-wal").exists() == (mode == "wal")
+    logs.load()
+    assert logs.steps("exp/one") == [1, 2]
+
+
+def test_a_database_that_is_deleted_is_forgotten(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = WeakSet[mlflow_runs._Store]()
+
+    class Recorded(mlflow_runs._Store):
+        def __init__(self, path: str) -> None:
+            super().__init__(path)
+            stores.add(self)
+
+    monkeypatch.setattr(mlflow_runs, "_Store", Recorded)
+    second = logs.path / "mlflow2.db"
+    second.write_bytes(SAMPLE)
+    for expected in (2, 2, 1):
+        if expected == 1:
+            second.unlink()
+        logs.load()
+        gc.collect()
+        opened = [each for each in sqlite._OPEN if each.opened.path.startswith(str(logs.path))]
+        assert (len(opened), len(stores)) == (expected, expected)
+
+
+def test_a_parameter_that_is_nan_costs_no_second_reading(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NaN does not equal itself, and a run whose facts have changed is read from its start."""
+    database.execute("insert into params values ('a', 'nan', 'a1'), ('b', '-NaN', 'a1')")
+    add(database, "a1", *range(100))
+    logs.load()
+    steps = list[int]()
+    taken = mlflow_runs.Rows.add
+    monkeypatch.setattr(
+        mlflow_runs.Rows, "add", lambda self, *row: (steps.append(row[1]), taken(self, *row))
+    )
+    add(database, "a1", 100)
+    logs.load()
+    assert (steps, logs.steps("exp/one")) == ([100], [*range(101)])
+
+
+def test_a_pass_makes_one_copy_and_closes_it(
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while others write between the queries of a pass."""
+    database.execute("pragma journal_mode=wal")
+    add(database, "a1", *range(6000))
+    add(database, "b2", 1)
+    copies, databases = list[int](), list[sqlite.Database]()
+    overlaid, rows_of = sqlite._overlaid, sqlite.rows_of
+
+    class Recorded(sqlite.Database):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            databases.append(self)
+
+    def copy(*args: bytes) -> bytearray:
+        copies.append(1)
+        return overlaid(*args)
+
+    def write(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+        database.execute("insert into tags values ('written', 0, hex(randomblob(9)))")
+        return rows_of(cursor)
+
+    monkeypatch.setattr(mlflow_runs, "Database", Recorded)
+    monkeypatch.setattr(sqlite, "_overlaid", copy)
+    monkeypatch.setattr(mlflow_runs, "rows_of", write)
+    for num_passes in (1, 2):
+        logs.load()
+        assert (logs.steps("exp/one"), logs.steps("exp/two")) == ([*range(6000)], [1])
+        assert len(copies) == num_passes
+        assert [each._connection for each in databases] == [None]
+
+
+def test_a_large_wal_costs_one_line(logs: Logs, database: sqlite3.Connection) -> None:
+    """If a checkpoint has copied its pages, it is as large, but only its new pages count."""
+    database.execute("pragma journal_mode=wal")
+    database.execute("pragma wal_autocheckpoint=0")
+    database.executescript("create table large (x); insert into large values (zeroblob(35000000))")
+    os.utime(logs.path / "mlflow.db", (1e9, 1e9))
+    logs.load()
+    assert ["its -wal has more than 32 MB" in each for each in logs.board.status.problems] == [True]
+    database.execute("pragma wal_checkpoint")
+    add(database, "a1", 1)
+    logs.load()
+    assert (logs.steps("exp/one"), logs.board.status.problems) == ([1], ())

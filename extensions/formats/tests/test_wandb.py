@@ -6,6 +6,7 @@ import json
 import os
 import random
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -287,3 +288,40 @@ def test_a_file_that_becomes_shorter_is_read_again(tmp_path: Path) -> None:
     path.write_bytes(log([run()]))
     with pytest.raises(FileReplacedError):
         rows_of(items_of(reader, path))
+
+
+class Key(str):
+    """A key that counts with how many prefixes it is compared."""
+
+    num_compared = 0
+
+    def startswith(self, prefix: Any, *span: Any) -> bool:
+        Key.num_compared += len(prefix) if isinstance(prefix, tuple) else 1
+        return super().startswith(prefix, *span)
+
+
+def test_a_row_with_many_types_takes_linear_work() -> None:
+    """Left out are the numbers beside a type, however deep; not of a key that begins alike."""
+    types = [f"{letter}{n}" for n in range(200) for letter in "az"]
+    numbers = [f"{each}.width" for each in types] + [f"{each}.a.b" for each in types]
+    shown = [f"{letter}{n}loss" for n in range(200) for letter in "amz"]
+    reader = Reader()
+    for key in numbers + shown:
+        reader._keys[message((1, key))] = Key(key)
+    data = {f"{each}._type": '"image-file"' for each in types}
+    reader.add(row(0, **data, **dict.fromkeys(numbers + shown, "1")))
+    (found,) = reader._rows.taken()
+    assert {*found} == {*shown}
+    assert Key.num_compared < 10 * len(numbers + shown)
+
+
+def test_a_large_value_is_not_parsed() -> None:
+    reader = Reader()
+    large = row(0, a="[" + "{}," * (1 << 20) + "{}]", b="1")
+    tracemalloc.start()
+    try:
+        reader.add(large)
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(large)
+    finally:
+        tracemalloc.stop()
+    assert [{*each} for each in reader._rows.taken()] == [{"b"}]
