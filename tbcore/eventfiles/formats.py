@@ -118,9 +118,12 @@ class SourceFiles(list[EventFile]):
         """`root` is the path of the root in which the run was found."""
         super().__init__(run.files)
         self.run, self.format = run, format
-        self.directory = os.path.abspath(os.path.join(root, run.name))
-        """Where the event files of a run with this name would be."""
-        self.identity = f"{type(format).__name__}:{self.directory}#{run.key}"
+        directory = os.path.abspath(os.path.join(root, run.name))
+        own = os.path.dirname(self[0].path)
+        self.beside = {d for d in (own, directory) if f"{own}/".startswith(os.path.join(d, ""))}
+        """Where event files have the same numbers, if the format has twins: the directory of the
+        first file, and the one that has the name of the run if it is above that."""
+        self.identity = f"{type(format).__name__}:{directory}#{run.key}"
         """The same as long as it is the same run. No path."""
 
 
@@ -174,8 +177,7 @@ class Formats:
                 found.problems.append(one_line(f"logs of the format {name}: {describe(error)}"))
             self._known[name, root] = known
             for files in known:
-                beside = {files.directory, os.path.dirname(files[0].path)}
-                if not format.has_twins or with_events.isdisjoint(beside):
+                if not format.has_twins or with_events.isdisjoint(files.beside):
                     shown.append(files)
                 elif self._names == "all":
                     name = os.path.join(files.run.name, os.path.basename(files[0].path))

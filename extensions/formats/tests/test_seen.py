@@ -16,7 +16,7 @@ from commands import piped
 import tbcore
 from tbcore.cli import main
 from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
-from tbcore_testing import read_columns
+from tbcore_testing import read_columns, write_run
 
 SAMPLES = Path(__file__).parent / "samples"
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
@@ -151,3 +151,16 @@ def test_an_index_says_what_it_lacks(tmp_path: Path) -> None:
     line = "not indexed, since they are no event files: 2 logs of other programs, for example "
     assert f"tbcore: {line}{LIGHTNING}/version_0/metrics.csv\n" in done.stderr
     assert "2 runs written" in done.stderr
+
+
+def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Path) -> None:
+    """Those in `x/log` are not beside `x/log.csv`; those in `y` are beside both of its logs."""
+    for folder in "xy":
+        (tmp_path / folder).mkdir()
+        for name in ("metrics.csv", "log.csv"):
+            (tmp_path / folder / name).write_text("step,a\n0,1\n")
+    write_run(tmp_path, "x/log", scalars={"b": [1.0]})
+    write_run(tmp_path, "y", scalars={"b": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
+    assert sorted(scan.runs) == ["x/log", "x/log_2", "x/metrics", "y"]
+    assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
