@@ -55,8 +55,8 @@ class SourceRun(NamedTuple):
     """A run that a format has found."""
 
     name: str
-    """Path below the root, as that of a directory with event files. If several runs have the same
-    name, the core changes all but the first."""
+    """Path below the root, as that of a directory with event files; `.` for the root. If several
+    runs have the same name, the core changes all but the first."""
     files: Sequence[EventFile]
     """At least one, regular files that were scanned. The run is read on when one of them changes.
     For one of many runs in a file, they may have the size and the times of its own data alone."""
@@ -65,6 +65,11 @@ class SourceRun(NamedTuple):
     started: float | None = None
     """By which new runs are sorted, in seconds since the epoch; None for when its first file was
     last written."""
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the name is a path below the root, with no step that leads elsewhere."""
+        return self.name == "." or {"", ".", ".."}.isdisjoint(self.name.split("/"))
 
 
 Read = Mapping[str, Points] | Facts | str
@@ -154,8 +159,6 @@ class Formats:
         """
         self.unfinished -= {(name, root) for name in self._formats}
         listed = sorted(each for each in found.other_files if each[1].is_listed)
-        if not listed or not self._formats:
-            return []
         with_events = {path for _, path, files in found.directories if files}
         shown: list[SourceFiles] = []
         for name, format in self._formats.items():
@@ -164,10 +167,11 @@ class Formats:
             known = []
             try:
                 for run in format.runs(own) if own else ():
-                    if isinstance(run, SourceRun):
+                    if isinstance(run, SourceRun) and run.is_below:
                         known.append(SourceFiles(run, format, root))
                     else:
-                        found.problems.append(one_line(run))
+                        line = run if isinstance(run, str) else f"{name}: bad run name {run.name!r}"
+                        found.problems.append(one_line(line))
             except BlockingIOError:
                 self.unfinished.add((name, root))
             except Exception as error:

@@ -193,10 +193,9 @@ class Logdir:
             sources = self.formats.find(path, found) if self.formats and not is_uri(path) else ()
             result.merge(found)
             other_files += [(index, name, file) for name, file in found.other_files]
-            for name, directory, files in found.directories:
-                if files:
-                    run_directories.append((False, index, name, directory))
-                    runs.append(files)
+            events = [each for each in found.directories if each[2]]
+            run_directories += ((False, index, name, directory) for name, directory, _ in events)
+            runs += (files for _, _, files in events)
             run_directories += ((True, index, each.run.name, each.identity) for each in sources)
             runs += sources
         if run_directories != self._run_directories:

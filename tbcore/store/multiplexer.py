@@ -225,8 +225,7 @@ class Multiplexer:
 
     def has_event_files(self, run: str) -> bool:
         """Whether a run is of event files, and not of another program. False for an unknown run."""
-        view = self._state.runs.get(run)
-        return view is not None and view.source is None
+        return run in (state := self._state).runs and not state.runs[run].source
 
     def has_times(self, run: str) -> bool:
         """Whether the wall times of a run are when its points were logged. If another program

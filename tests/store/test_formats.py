@@ -16,8 +16,10 @@ from common_fixtures import until
 from installed_plugins import Distributions
 from loaded_logs import SCALARS, Logs
 
+from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, SourceRun
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
+from tbcore_testing.other_logs import Lines
 
 
 @pytest.fixture
@@ -183,3 +185,19 @@ def test_finding_logs_imports_no_numpy() -> None:
     code += "formats.Formats(); print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+@pytest.mark.parametrize("name", ["", "..", "exp/../../../etc", "/etc", "a//b", "./a", "a/.", "a/"])
+def test_a_name_that_is_no_path_below_the_root_is_refused(name: str, tmp_path: Path) -> None:
+    """With one line, which costs no other run."""
+    (tmp_path / "x.lines").write_text("a 1 0\n")
+    formats = Formats("none")
+    formats.patterns = frozenset(Lines.patterns)
+    formats._formats["lines"] = each = Lines()
+    run = next(
+        iter(each.runs([("x.lines", EventFile.of(str(tmp_path / "x.lines"), tmp_path.stat()))]))
+    )
+    assert isinstance(run, SourceRun)
+    each.runs = lambda files: [run._replace(name=name), run]  # type: ignore[method-assign, assignment]
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=formats).scan()
+    assert ([*scan.runs], scan.problems) == (["a"], [f"lines: bad run name {name!r}"])

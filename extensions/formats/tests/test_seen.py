@@ -16,6 +16,7 @@ from commands import piped
 import tbcore
 from tbcore.cli import main
 from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
+from tbcore_formats.common import safe_name
 from tbcore_testing import read_columns, write_run
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -164,3 +165,12 @@ def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Pat
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
     assert sorted(scan.runs) == ["x/log", "x/log_2", "x/metrics", "y"]
     assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+
+
+def test_a_name_is_one_step_whoever_chose_it() -> None:
+    """Also the one that is used if there is none, such as the id in a file that was downloaded."""
+    for bad in ("", ".", "..", " "):
+        assert [safe_name("good", bad), safe_name(bad, "good")] == ["good", "good"]
+        assert safe_name(bad, bad) == "_"
+    assert safe_name("", "exp/../../etc") == safe_name("exp/../../etc", "") == "exp_.._.._etc"
+    assert safe_name("", "\x1b[31m") == "\\x1b[31m"
