@@ -16,12 +16,13 @@ import logging
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.other_files import last_steps
 from tbcore.eventfiles.storage import EventFile, Found
-from tbcore.extensions import FORMATS, available, loaded
+from tbcore.extensions import FORMATS, available, guarded, loaded
 from tbcore.text import describe, one_line
 
 if TYPE_CHECKING:  # `serve` imports numpy later, when it has limited the number of its threads.
@@ -122,7 +123,7 @@ class SourceFiles(list[EventFile]):
     def __init__(self, run: SourceRun, format: Format, root: str) -> None:
         """`root` is the path of the root in which the run was found."""
         super().__init__(run.files)
-        self.run, self.format = run, format
+        self.run, self.format, self.started = run, format, float(run.started or math.inf)
         directory = os.path.abspath(os.path.join(root, run.name))
         own = os.path.dirname(self[0].path)
         self.beside = {d for d in (own, directory) if f"{own}/".startswith(os.path.join(d, ""))}
@@ -137,16 +138,17 @@ class Formats:
 
     def __init__(self, names: str = "") -> None:
         """Those with these names, separated by commas; "none"; or those that are installed, with
-        "all" also for logs beside event files with the same numbers. Those that cannot be loaded
-        are reported and left out."""
-        self._formats: dict[str, Format] = {}
-        self._names, found = names, available(FORMATS)
-        for name in {"none": [], "": found, "all": found}.get(names, names.split(",")):
+        "all" also for logs beside event files with the same numbers. Blanks do not matter. Those
+        that cannot be loaded are reported and left out."""
+        self._formats, self.patterns = dict[str, Format](), frozenset[str]()
+        self._names, found = names.replace(" ", ""), available(FORMATS)
+        for name in {"none": [], "": found, "all": found}.get(self._names, self._names.split(",")):
             try:
-                self._formats[name] = loaded(FORMATS, name, found=found)()
-            except (TbcoreError, TypeError) as error:
+                with guarded(FORMATS, name):
+                    format: Format = loaded(FORMATS, name, found=found)()
+                    self.patterns, self._formats[name] = self.patterns | {*format.patterns}, format
+            except (TbcoreError, OSError) as error:
                 logger.warning("%s", one_line(str(error)))
-        self.patterns = frozenset(p for each in self._formats.values() for p in each.patterns)
         self.unfinished: set[tuple[str, str]] = set()
         """The formats and roots to scan again soon, since files are being written."""
         self._known: dict[tuple[str, str], list[SourceFiles]] = {}
@@ -162,10 +164,10 @@ class Formats:
         with_events = {path for _, path, files in found.directories if files}
         shown: list[SourceFiles] = []
         for name, format in self._formats.items():
-            is_own = last_steps(frozenset(format.patterns))
-            own = [each for each in listed if is_own(os.path.basename(each[0]))]
             known = []
             try:
+                is_own = last_steps(frozenset(format.patterns))
+                own = [each for each in listed if is_own(os.path.basename(each[0]))]
                 for run in format.runs(own) if own else ():
                     if isinstance(run, SourceRun) and run.is_below:
                         known.append(SourceFiles(run, format, root))
@@ -181,11 +183,11 @@ class Formats:
                 found.problems.append(one_line(f"logs of the format {name}: {describe(error)}"))
             self._known[name, root] = known
             for files in known:
-                if not format.has_twins or with_events.isdisjoint(files.beside):
+                if not getattr(format, "has_twins", False) or with_events.isdisjoint(files.beside):
                     shown.append(files)
                 elif self._names == "all":
-                    name = os.path.join(files.run.name, os.path.basename(files[0].path))
-                    shown.append(SourceFiles(files.run._replace(name=name), format, root))
+                    path = PurePath(files.run.name, os.path.basename(files[0].path))
+                    shown.append(SourceFiles(files.run._replace(name=str(path)), format, root))
                 else:
                     found.twins.append(files[0].path)
-        return sorted(shown, key=lambda files: files.run.started or math.inf)
+        return sorted(shown, key=lambda files: files.started)

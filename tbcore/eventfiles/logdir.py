@@ -195,9 +195,8 @@ class Logdir:
             other_files += [(index, name, file) for name, file in found.other_files]
             events = [each for each in found.directories if each[2]]
             run_directories += ((False, index, name, directory) for name, directory, _ in events)
-            runs += (files for _, _, files in events)
             run_directories += ((True, index, each.run.name, each.identity) for each in sources)
-            runs += sources
+            runs += [*(files for _, _, files in events), *sources]
         if run_directories != self._run_directories:
             self._names = self._named(run_directories)
             self._run_directories = run_directories

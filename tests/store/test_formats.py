@@ -19,6 +19,7 @@ from loaded_logs import SCALARS, Logs
 from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, SourceRun
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
+from tbcore_testing import write_run
 from tbcore_testing.other_logs import Lines
 
 
@@ -201,3 +202,28 @@ def test_a_name_that_is_no_path_below_the_root_is_refused(name: str, tmp_path: P
     each.runs = lambda files: [run._replace(name=name), run]  # type: ignore[method-assign, assignment]
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=formats).scan()
     assert ([*scan.runs], scan.problems) == (["a"], [f"lines: bad run name {name!r}"])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["patterns = 1", "patterns = None", "def __init__(self): raise KeyError(1)",
+     "def runs(self, files): yield None",
+     "def runs(self, files): yield SourceRun('a', [])",
+     "def runs(self, files): yield SourceRun(1, [files[0][1]])",
+     "def runs(self, files): yield SourceRun('a', [files[0][1]], started='now')"],
+)  # fmt: skip
+def test_a_format_that_fails_never_costs_the_scan(
+    fault: str, distributions: Distributions, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it raises or gives; one line says so."""
+    code = (
+        "from tbcore.engine import SourceRun\n\nclass Lines:\n"
+        "    patterns, has_twins, has_times = ['*.lines'], True, True\n"
+        f"    def runs(self, files): return []\n    {fault}\n"
+    )
+    distributions.add("bad", "[tbcore.formats]\nbad = bad_format:Lines\n", {"bad_format.py": code})
+    (tmp_path / "x.lines").write_text("a 1 0\n")
+    write_run(tmp_path, "b", scalars={"loss": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats("bad")).scan()
+    assert [*scan.runs] == ["b"]
+    assert len([*scan.problems, *caplog.messages]) == 1

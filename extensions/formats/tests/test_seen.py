@@ -85,7 +85,7 @@ def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:
         ("", ["csv", "csv2", "events", "state"], ["twin"]),
         ("all", ["csv", "csv2", "events", "events/metrics.csv", "state"], []),
         ("trainer", ["events", "state"], ["log"]),
-        ("csv,trainer", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("csv, trainer ", ["csv", "csv2", "events", "state"], ["twin"]),
         ("none", ["events"], ["log"]),
     ],
 )
@@ -174,3 +174,19 @@ def test_a_name_is_one_step_whoever_chose_it() -> None:
         assert safe_name(bad, bad) == "_"
     assert safe_name("", "exp/../../etc") == safe_name("exp/../../etc", "") == "exp_.._.._etc"
     assert safe_name("", "\x1b[31m") == "\\x1b[31m"
+
+
+def test_a_format_that_is_not_known_costs_a_line_with_those_that_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert Formats("csv, trianer").patterns == Formats("csv").patterns
+    line = "the format 'trianer' is not known; another package may have it; installed: csv, "
+    assert [each[: len(line)] for each in caplog.messages] == [line]
+
+
+def test_all_twins_of_the_log_directory_itself_are_shown(tmp_path: Path) -> None:
+    """Their names begin with no dot."""
+    (tmp_path / "metrics.csv").write_text("step,a\n0,1\n")
+    write_run(tmp_path, ".", scalars={"b": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats("all")).scan()
+    assert sorted(scan.runs) == [".", "metrics.csv"]
