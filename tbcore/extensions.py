@@ -208,12 +208,12 @@ def guarded(group: str, *names: str) -> Iterator[None]:
 
 
 def needs(group: str, name: str, install: str) -> str:
-    """A message about a missing entry point, with the command that installs it, if known."""
-    quoted = f"'{install}'" if "[" in install else install
-    command = f"pip install {quoted}" if install else "a distribution that has it"
-    if group == STORAGE and (group, name) not in INSTALL:
-        return f"{_described(group, name)} is not known; another package may have it: {command}"
-    return f"{_described(group, name)} needs another package: {command}"
+    """A message about a missing entry point, with the command that installs it, or all names."""
+    quoted = f"'{install}'" if "[" in install else install or ", ".join(available(group)) or "none"
+    command = f": pip install {quoted}" if install else f"; installed: {quoted}"
+    if group in (STORAGE, FORMATS) and (group, name) not in INSTALL:
+        return f"{_described(group, name)} is not known; another package may have it{command}"
+    return f"{_described(group, name)} needs another package{command}"
 
 
 def _described(group: str, name: str) -> str:

@@ -16,12 +16,13 @@ import logging
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.other_files import last_steps
 from tbcore.eventfiles.storage import EventFile, Found
-from tbcore.extensions import FORMATS, available, loaded
+from tbcore.extensions import FORMATS, available, guarded, loaded
 from tbcore.text import describe, one_line
 
 if TYPE_CHECKING:  # `serve` imports numpy later, when it has limited the number of its threads.
@@ -55,8 +56,8 @@ class SourceRun(NamedTuple):
     """A run that a format has found."""
 
     name: str
-    """Path below the root, as that of a directory with event files. If several runs have the same
-    name, the core changes all but the first."""
+    """Path below the root, as that of a directory with event files; `.` for the root. If several
+    runs have the same name, the core changes all but the first."""
     files: Sequence[EventFile]
     """At least one, regular files that were scanned. The run is read on when one of them changes.
     For one of many runs in a file, they may have the size and the times of its own data alone."""
@@ -65,6 +66,11 @@ class SourceRun(NamedTuple):
     started: float | None = None
     """By which new runs are sorted, in seconds since the epoch; None for when its first file was
     last written."""
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the name is a path below the root, with no step that leads elsewhere."""
+        return self.name == "." or {"", ".", ".."}.isdisjoint(self.name.split("/"))
 
 
 Read = Mapping[str, Points] | Facts | str
@@ -117,10 +123,13 @@ class SourceFiles(list[EventFile]):
     def __init__(self, run: SourceRun, format: Format, root: str) -> None:
         """`root` is the path of the root in which the run was found."""
         super().__init__(run.files)
-        self.run, self.format = run, format
-        self.directory = os.path.abspath(os.path.join(root, run.name))
-        """Where the event files of a run with this name would be."""
-        self.identity = f"{type(format).__name__}:{self.directory}#{run.key}"
+        self.run, self.format, self.started = run, format, float(run.started or math.inf)
+        directory = os.path.abspath(os.path.join(root, run.name))
+        own = os.path.dirname(self[0].path)
+        self.beside = {d for d in (own, directory) if f"{own}/".startswith(os.path.join(d, ""))}
+        """Where event files have the same numbers, if the format has twins: the directory of the
+        first file, and the one that has the name of the run if it is above that."""
+        self.identity = f"{type(format).__name__}:{directory}#{run.key}"
         """The same as long as it is the same run. No path."""
 
 
@@ -129,16 +138,17 @@ class Formats:
 
     def __init__(self, names: str = "") -> None:
         """Those with these names, separated by commas; "none"; or those that are installed, with
-        "all" also for logs beside event files with the same numbers. Those that cannot be loaded
-        are reported and left out."""
-        self._formats: dict[str, Format] = {}
-        self._names, found = names, available(FORMATS)
-        for name in {"none": [], "": found, "all": found}.get(names, names.split(",")):
+        "all" also for logs beside event files with the same numbers. Blanks do not matter. Those
+        that cannot be loaded are reported and left out."""
+        self._formats, self.patterns = dict[str, Format](), frozenset[str]()
+        self._names, found = names.replace(" ", ""), available(FORMATS)
+        for name in {"none": [], "": found, "all": found}.get(self._names, self._names.split(",")):
             try:
-                self._formats[name] = loaded(FORMATS, name, found=found)()
-            except (TbcoreError, TypeError) as error:
+                with guarded(FORMATS, name):
+                    format: Format = loaded(FORMATS, name, found=found)()
+                    self.patterns, self._formats[name] = self.patterns | {*format.patterns}, format
+            except (TbcoreError, OSError) as error:
                 logger.warning("%s", one_line(str(error)))
-        self.patterns = frozenset(p for each in self._formats.values() for p in each.patterns)
         self.unfinished: set[tuple[str, str]] = set()
         """The formats and roots to scan again soon, since files are being written."""
         self._known: dict[tuple[str, str], list[SourceFiles]] = {}
@@ -151,20 +161,19 @@ class Formats:
         """
         self.unfinished -= {(name, root) for name in self._formats}
         listed = sorted(each for each in found.other_files if each[1].is_listed)
-        if not listed or not self._formats:
-            return []
         with_events = {path for _, path, files in found.directories if files}
         shown: list[SourceFiles] = []
         for name, format in self._formats.items():
-            is_own = last_steps(frozenset(format.patterns))
-            own = [each for each in listed if is_own(os.path.basename(each[0]))]
             known = []
             try:
+                is_own = last_steps(frozenset(format.patterns))
+                own = [each for each in listed if is_own(os.path.basename(each[0]))]
                 for run in format.runs(own) if own else ():
-                    if isinstance(run, SourceRun):
+                    if isinstance(run, SourceRun) and run.is_below:
                         known.append(SourceFiles(run, format, root))
                     else:
-                        found.problems.append(one_line(run))
+                        line = run if isinstance(run, str) else f"{name}: bad run name {run.name!r}"
+                        found.problems.append(one_line(line))
             except BlockingIOError:
                 self.unfinished.add((name, root))
             except Exception as error:
@@ -174,12 +183,11 @@ class Formats:
                 found.problems.append(one_line(f"logs of the format {name}: {describe(error)}"))
             self._known[name, root] = known
             for files in known:
-                beside = {files.directory, os.path.dirname(files[0].path)}
-                if not format.has_twins or with_events.isdisjoint(beside):
+                if not getattr(format, "has_twins", False) or with_events.isdisjoint(files.beside):
                     shown.append(files)
                 elif self._names == "all":
-                    name = os.path.join(files.run.name, os.path.basename(files[0].path))
-                    shown.append(SourceFiles(files.run._replace(name=name), format, root))
+                    path = PurePath(files.run.name, os.path.basename(files[0].path))
+                    shown.append(SourceFiles(files.run._replace(name=str(path)), format, root))
                 else:
                     found.twins.append(files[0].path)
-        return sorted(shown, key=lambda files: files.run.started or math.inf)
+        return sorted(shown, key=lambda files: files.started)

@@ -33,6 +33,10 @@ _USUAL_LOGDIRS = "runs", "lightning_logs", "logs"
 _MAX_DIRECTORIES = 1000
 """Maximum number of directories that a short search lists."""
 
+_Place = tuple[bool, int, str, str]
+"""A directory with event files: false, index of the spec, path relative to that of the spec, path.
+Or a source: true, index of the spec, name of the run, identity."""
+
 
 class LogdirSpec(NamedTuple):
     """One directory to scan, and a prefix for the names of its runs."""
@@ -168,10 +172,8 @@ class Logdir:
             if storage.requests_cost
         ]  # fmt: skip
         """The directories that cost requests to list, and so are not listed in every scan."""
-        self._run_directories: list[tuple[int, str, str]] = []
-        """The directories in which the last scan found event files, and its sources. For each of
-        them: index of the spec, path relative to the path of the spec, and path; or index, name of
-        the run, and identity."""
+        self._run_directories: list[_Place] = []
+        """The directories in which the last scan found event files, and its sources."""
         self._names: list[tuple[str, int]] = []
         """Name of each run, and the index of its directory in `_run_directories`."""
 
@@ -183,7 +185,7 @@ class Logdir:
         result has the files of its last listing.
         """
         result, other_files = Scan(), list[tuple[int, str, EventFile]]()
-        run_directories: list[tuple[int, str, str]] = []
+        run_directories: list[_Place] = []
         runs: list[list[EventFile]] = []
         for index, root in enumerate(self._roots):
             found = self._found(index, root)
@@ -191,12 +193,10 @@ class Logdir:
             sources = self.formats.find(path, found) if self.formats and not is_uri(path) else ()
             result.merge(found)
             other_files += [(index, name, file) for name, file in found.other_files]
-            for name, directory, files in found.directories:
-                if files:
-                    run_directories.append((index, name, directory))
-                    runs.append(files)
-            run_directories += ((index, each.run.name, each.identity) for each in sources)
-            runs += sources
+            events = [each for each in found.directories if each[2]]
+            run_directories += ((False, index, name, directory) for name, directory, _ in events)
+            run_directories += ((True, index, each.run.name, each.identity) for each in sources)
+            runs += [*(files for _, _, files in events), *sources]
         if run_directories != self._run_directories:
             self._names = self._named(run_directories)
             self._run_directories = run_directories
@@ -208,7 +208,7 @@ class Logdir:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
         unclaimed = [("twin", readable(path)) for path in scan.twins]
-        runs = {self._run_directories[i][::2]: run for run, i in self._names} if found else {}
+        runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             is_claimed, kind = False, kind_of(name)
             for pattern in self._pacing.patterns() if file.is_listed else ():
@@ -245,20 +245,22 @@ class Logdir:
         targets."""
         return any(root.has_links for root in self._roots)
 
-    def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
+    def _named(self, run_directories: Sequence[_Place]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
         # The order of directory entries may change from scan to scan, but names must not. So paths
-        # are sorted. Within a spec, paths in valid UTF-8 come first, so that none of their names is
-        # assigned to a path with escaped bytes. Of sources with one name, the first keeps it.
+        # are sorted. Sources come after all event files, whose names never depend on them: by these
+        # names, files are deleted. Within a spec, paths in valid UTF-8 come first, so that none of
+        # their names is assigned to a path with escaped bytes. Of sources with one name, the first
+        # keeps it.
         ranks = {self._run_directories[i]: rank for rank, (_, i) in enumerate(self._names)}
         order = sorted(
-            (each[0], readable(each[1]) != each[1], each[1], ranks.get(each, len(ranks)), index)
+            (*each[:2], readable(each[2]) != each[2], each[2], ranks.get(each, len(ranks)), index)
             for index, each in enumerate(run_directories)
         )
         owners: dict[str, tuple[int, str]] = {}
         named = []
-        for spec_index, _, relative, _, index in order:
-            path = run_directories[index][2]
+        for _, spec_index, _, relative, _, index in order:
+            path = run_directories[index][3]
             name = self._new_name(spec_index, relative, path, owners)
             if name is not None:
                 owners[name] = spec_index, path

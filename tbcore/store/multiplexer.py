@@ -223,6 +223,10 @@ class Multiplexer:
         files = self._state.side_files.get(run, {}).get(pattern, ())
         return [SideFile(file, pattern) for file in files]
 
+    def has_event_files(self, run: str) -> bool:
+        """Whether a run is of event files, and not of another program. False for an unknown run."""
+        return run in (state := self._state).runs and not state.runs[run].source
+
     def has_times(self, run: str) -> bool:
         """Whether the wall times of a run are when its points were logged. If another program
         logged it without times, they are those of its file. True for an unknown run."""

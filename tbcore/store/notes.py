@@ -22,6 +22,8 @@ class Notes(Protocol):
     """Rises with each change; 0 if there is nothing to show."""
     problems: Sequence[str]
     """Problems of the last reading, one line each."""
+    has_event_files: Callable[[str], bool]
+    """Whether a run is of event files, and not of another program. Set by what knows the runs."""
     static_folder: Path
     """The folder of the page's part, whose files are at `static/notes/`. Its `index.js` has the
     default export that `tbcore/web/host.js` describes as NotesModule."""

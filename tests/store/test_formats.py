@@ -16,8 +16,11 @@ from common_fixtures import until
 from installed_plugins import Distributions
 from loaded_logs import SCALARS, Logs
 
+from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, SourceRun
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
+from tbcore_testing import write_run
+from tbcore_testing.other_logs import Lines
 
 
 @pytest.fixture
@@ -137,10 +140,10 @@ def test_names(lines: Any, logs: Logs) -> None:
     assert shown(logs) == {"a": [1], "a_2": [2], "a_3": [3]}
     logs.write("a/1.tfevents", 9)
     logs.load()
-    assert shown(logs)["a"] == [9]
+    assert shown(logs) == {"a": [9], "a_2": [1], "a_3": [2], "a_4": [3]}
     (logs.path / "a" / "1.tfevents").unlink()
     logs.load()
-    assert [9] not in shown(logs).values()
+    assert shown(logs) == {"a": [1], "a_2": [2], "a_3": [3]}
 
 
 def test_event_files_beside_a_source_are_shown_alone(
@@ -184,3 +187,44 @@ def test_finding_logs_imports_no_numpy() -> None:
     code += "formats.Formats(); print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+@pytest.mark.parametrize("name", ["", "..", "exp/../../../etc", "/etc", "a//b", "./a", "a/.", "a/"])
+def test_a_name_that_is_no_path_below_the_root_is_refused(name: str, tmp_path: Path) -> None:
+    """With one line, which costs no other run."""
+    (tmp_path / "x.lines").write_text("a 1 0\n")
+    formats = Formats("none")
+    formats.patterns = frozenset(Lines.patterns)
+    formats._formats["lines"] = each = Lines()
+    run = next(
+        iter(each.runs([("x.lines", EventFile.of(str(tmp_path / "x.lines"), tmp_path.stat()))]))
+    )
+    assert isinstance(run, SourceRun)
+    each.runs = lambda files: [run._replace(name=name), run]  # type: ignore[method-assign, assignment]
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=formats).scan()
+    assert ([*scan.runs], scan.problems) == (["a"], [f"lines: bad run name {name!r}"])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["patterns = 1", "patterns = None", "def __init__(self): raise KeyError(1)",
+     "def runs(self, files): yield None",
+     "def runs(self, files): yield SourceRun('a', [])",
+     "def runs(self, files): yield SourceRun(1, [files[0][1]])",
+     "def runs(self, files): yield SourceRun('a', [files[0][1]], started='now')"],
+)  # fmt: skip
+def test_a_format_that_fails_never_costs_the_scan(
+    fault: str, distributions: Distributions, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it raises or gives; one line says so."""
+    code = (
+        "from tbcore.engine import SourceRun\n\nclass Lines:\n"
+        "    patterns, has_twins, has_times = ['*.lines'], True, True\n"
+        f"    def runs(self, files): return []\n    {fault}\n"
+    )
+    distributions.add("bad", "[tbcore.formats]\nbad = bad_format:Lines\n", {"bad_format.py": code})
+    (tmp_path / "x.lines").write_text("a 1 0\n")
+    write_run(tmp_path, "b", scalars={"loss": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats("bad")).scan()
+    assert [*scan.runs] == ["b"]
+    assert len([*scan.problems, *caplog.messages]) == 1

@@ -90,9 +90,13 @@ def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]
 
 
 def safe_name(name: str, otherwise: str) -> str:
-    """A name that somebody gave, as one step of the name of a run; `otherwise` if it is none."""
-    name = one_line(name.replace("/", "_"))[:_MAX_NAME_LENGTH].strip()
-    return otherwise if name in ("", ".", "..") else name
+    """A name that somebody gave, as one step of the name of a run. If it is none, `otherwise`,
+    which may be a stranger's, too; if that is none, `_`."""
+    for each in (name, otherwise):
+        step = one_line(each.replace("/", "_"))[:_MAX_NAME_LENGTH].strip()
+        if step not in ("", ".", ".."):
+            return step
+    return "_"
 
 
 class Rows:

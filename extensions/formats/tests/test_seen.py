@@ -16,7 +16,8 @@ from commands import piped
 import tbcore
 from tbcore.cli import main
 from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
-from tbcore_testing import read_columns
+from tbcore_formats.common import safe_name
+from tbcore_testing import read_columns, write_run
 
 SAMPLES = Path(__file__).parent / "samples"
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
@@ -84,7 +85,7 @@ def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:
         ("", ["csv", "csv2", "events", "state"], ["twin"]),
         ("all", ["csv", "csv2", "events", "events/metrics.csv", "state"], []),
         ("trainer", ["events", "state"], ["log"]),
-        ("csv,trainer", ["csv", "csv2", "events", "state"], ["twin"]),
+        ("csv, trainer ", ["csv", "csv2", "events", "state"], ["twin"]),
         ("none", ["events"], ["log"]),
     ],
 )
@@ -151,3 +152,41 @@ def test_an_index_says_what_it_lacks(tmp_path: Path) -> None:
     line = "not indexed, since they are no event files: 2 logs of other programs, for example "
     assert f"tbcore: {line}{LIGHTNING}/version_0/metrics.csv\n" in done.stderr
     assert "2 runs written" in done.stderr
+
+
+def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Path) -> None:
+    """Those in `x/log` are not beside `x/log.csv`; those in `y` are beside both of its logs."""
+    for folder in "xy":
+        (tmp_path / folder).mkdir()
+        for name in ("metrics.csv", "log.csv"):
+            (tmp_path / folder / name).write_text("step,a\n0,1\n")
+    write_run(tmp_path, "x/log", scalars={"b": [1.0]})
+    write_run(tmp_path, "y", scalars={"b": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
+    assert sorted(scan.runs) == ["x/log", "x/log_2", "x/metrics", "y"]
+    assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+
+
+def test_a_name_is_one_step_whoever_chose_it() -> None:
+    """Also the one that is used if there is none, such as the id in a file that was downloaded."""
+    for bad in ("", ".", "..", " "):
+        assert [safe_name("good", bad), safe_name(bad, "good")] == ["good", "good"]
+        assert safe_name(bad, bad) == "_"
+    assert safe_name("", "exp/../../etc") == safe_name("exp/../../etc", "") == "exp_.._.._etc"
+    assert safe_name("", "\x1b[31m") == "\\x1b[31m"
+
+
+def test_a_format_that_is_not_known_costs_a_line_with_those_that_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert Formats("csv, trianer").patterns == Formats("csv").patterns
+    line = "the format 'trianer' is not known; another package may have it; installed: csv, "
+    assert [each[: len(line)] for each in caplog.messages] == [line]
+
+
+def test_all_twins_of_the_log_directory_itself_are_shown(tmp_path: Path) -> None:
+    """Their names begin with no dot."""
+    (tmp_path / "metrics.csv").write_text("step,a\n0,1\n")
+    write_run(tmp_path, ".", scalars={"b": [1.0]})
+    scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats("all")).scan()
+    assert sorted(scan.runs) == [".", "metrics.csv"]

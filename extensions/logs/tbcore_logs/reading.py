@@ -120,7 +120,13 @@ class _Problems:
     @cached_property
     def notes(self) -> Notes:
         """What users have noted about the runs; raises the errors of `open_notes`."""
-        return open_notes(self.specs)
+        notes = open_notes(self.specs)
+        notes.has_event_files = self.has_event_files
+        return notes
+
+    def has_event_files(self, name: str) -> bool:
+        """Whether a run is of event files, as of the last scan. False for an unknown run."""
+        return False
 
     @property
     def notes_problems(self) -> list[str]:
@@ -294,6 +300,9 @@ class LazyReader(_Problems):
                 found = {n: sum(file.size for file in r.files) for n, r in self._runs.items()}
                 self._sizes = MappingProxyType(found)
             return self._sizes
+
+    def has_event_files(self, name: str) -> bool:
+        return name in self._runs and bool(self.files(name))
 
     def files(self, name: str) -> list[str]:
         """The paths of a run's event files, as of the last scan; none for other formats."""

@@ -90,6 +90,9 @@ class RunNotes:
         """For how long nobody has asked the server for data, if one serves the notes."""
         self.fault: str | None = None
         """Why notes could not be written when the server was started; None if they could."""
+        self.has_event_files: Callable[[str], bool] = lambda run: True
+        """Whether a run is of event files, as far as those who change notes know: only of these an
+        archived run has an inventory. Set by what knows the runs."""
         self._served: Multiplexer | None = None
         """The runs of the server, if one serves the notes."""
         self._tabs: Callable[[], Collection[str] | None] = lambda: None
@@ -201,10 +204,11 @@ class RunNotes:
                 f"{plural(len(runs), 'run')}, and at most {size(max_bytes)} are taken at once; "
                 "change fewer runs at a time, or note less about each"
             )
-        for _, store in self._stores:
+        for prefix, store in self._stores:
             names = by_store.get(id(store), ())
             began_at = time.time()
             times = store.change(names, values, is_own=is_own, labels=labels)
+            times = {run: at for run, at in times.items() if self.has_event_files(prefix + run)}
             if is_own and times and self._lister is None:
                 store.take_inventories(times, at=time.time(), waits=True)
             elif is_own and times and self._lister is not None:
@@ -285,6 +289,7 @@ class RunNotes:
         self._lister = ThreadPoolExecutor(1, "tbcore-notes-files")
         self._changed, self.idle_seconds = changed, idle_seconds
         self._served, self._tabs, self.reports_all = multiplexer, tabs, True
+        self.has_event_files = multiplexer.has_event_files
         # The thread ends when nothing else uses the notes.
         threading.Thread(
             target=_watch, args=[weakref.ref(self)], name="tbcore-notes", daemon=True

@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 from commands import command, on_terminal, piped
-from noted_servers import own_folder
+from noted_servers import WRITE_TOKEN, notes_behind, own_folder, served
 
+import tbcore
 from tbcore.engine import LogdirSpec
+from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.files import author
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import line_of
@@ -27,6 +29,11 @@ from tbcore_testing import write_run
 CHANGED = "new, or changed, since you archived the run"
 DAY = 86400
 OLD = time.time() - 3 * DAY
+OF_OWNER = {
+    TOKEN_HEADER: WRITE_TOKEN,
+    "sec-fetch-site": "same-origin",
+    "origin": "http://localhost:6006",
+}
 
 
 @pytest.fixture
@@ -598,3 +605,34 @@ def test_files_of_other_formats_are_never_named(logdir: Path) -> None:
     assert found == {events["both"]}
     line = "they are not event files, and may have other runs as well"
     assert f"all files of 3 runs are left out: csv, out, was: {line}" in errors
+
+
+@pytest.mark.parametrize("view", ["server", "python"])
+def test_a_run_of_another_program_never_names_files(logdir: Path, view: str) -> None:
+    """Nor do event files that get its name later: they have it after a restart as before it."""
+    pytest.importorskip("tbcore_formats")
+    samples = Path(__file__).parents[2] / "formats" / "tests" / "wandb_samples"
+    folder = logdir / "wandb" / "offline-run-20261126_202147-a"
+    folder.mkdir(parents=True)
+    shutil.copy(samples / "header-only" / "run-new.wandb", folder / "run-a.wandb")
+    server, logs = served(logdir), tbcore.open(logdir)
+    events = log(logdir, "a")
+    log(logdir, "a_2")
+    if view == "server":
+        body = {"runs": ["a"], "set": {"archived": True}}
+        assert server.post("data/notes", json=body, headers=OF_OWNER).status_code == 200
+        lister = notes_behind(server)._lister
+        assert lister is not None
+        lister.shutdown()
+    else:
+        logs["a"].archived = True
+    names = {"a": None, "a_2": None, "a_3": "run-a.wandb"}
+    assert {run.name: run.source for run in tbcore.open(logdir).values()} == names
+    server._server.load_once()
+    sources = server.get("data/run_details").json()["sources"]
+    assert {run: details["file"] for run, details in sources.items()} == {"a_3": "run-a.wandb"}
+    archive(logdir, "a_3")
+    found, errors = listed(logdir)
+    assert (found, "not known which files" in errors) == (set(), True)
+    archive_as_told(logdir, errors)
+    assert listed(logdir)[0] == {events}
