@@ -163,11 +163,11 @@ def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Pat
     write_run(tmp_path, "x/log", scalars={"b": [1.0]})
     write_run(tmp_path, "y", scalars={"b": [1.0]})
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
-    assert sorted(scan.runs) == ["x/log", "x/log_2", "x/metrics", "y"]
+    assert sorted(scan.runs) == ["x", "x/log", "x/log_2", "y"]
     assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
 
 
-def test_a_name_is_one_step_whoever_chose_it() -> None:
+def test_a_name_is_always_one_step() -> None:
     """Also the one that is used if there is none, such as the id in a file that was downloaded."""
     for bad in ("", ".", "..", " "):
         assert [safe_name("good", bad), safe_name(bad, "good")] == ["good", "good"]
