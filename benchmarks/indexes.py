@@ -88,7 +88,7 @@ print(json.dumps(figures))
 
 def make(logdir: Path, index: Path, *options: str) -> dict[str, float]:
     """Makes or updates an index; returns the seconds."""
-    command = [sys.executable, "-m", "tbcore", "index", "--logdir", str(logdir)]
+    command = [sys.executable, "-m", "tbcore", "index", str(logdir)]
     script = f"""
 import subprocess, time
 started = time.perf_counter()

@@ -164,7 +164,7 @@ def test_only_who_has_the_keys_can_use_a_cluster(
     start("dask", "worker", "--nthreads", "1", "--no-nanny", *options)
     address = address_in(file)
     assert address.startswith("tls://127.0.0.1:")
-    arguments = "index", "--logdir", str(logdir), "--index", str(tmp_path / "index")
+    arguments = "index", str(logdir), "--index", str(tmp_path / "index")
 
     done = tbcore(*arguments, "--cluster", str(file), "--tls", keys)
     assert (done.returncode, done.stderr.splitlines()[-1][:21]) == (0, "tbcore: 8 runs writte")
@@ -286,7 +286,7 @@ def test_a_cluster_on_a_real_other_host(
     start_there("dask", "worker", "--nthreads", "1", "--no-nanny", *options)
     address = address_in(file)
     assert address.startswith(f"tcp://{host}:")
-    arguments = "index", "--logdir", str(logdir), "--index", str(tmp_path / "index")
+    arguments = "index", str(logdir), "--index", str(tmp_path / "index")
 
     for cluster in (address, str(file)):
         refused = tbcore(*arguments, "--cluster", cluster)
@@ -300,7 +300,7 @@ def test_a_cluster_on_a_real_other_host(
 
 
 def test_options_of_clusters_need_a_cluster(tmp_path: Path, logdir: Path) -> None:
-    arguments = "index", "--logdir", str(logdir), "--index", str(tmp_path / "index")
+    arguments = "index", str(logdir), "--index", str(tmp_path / "index")
     for option in (["--tls", "x"], ["--insecure-cluster"]):
         done = tbcore(*arguments, *option)
         assert (done.returncode, done.stderr) == (

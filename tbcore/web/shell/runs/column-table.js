@@ -110,11 +110,11 @@ function Heads({ table }) {
     if (isRead) fitListFor(shown);
   }, [isRead, shown, widths.value]);
   useEffect(() => {
-    // A mark beside a name, such as NaN, makes all names wider.
+    // A mark beside a name, such as NaN, makes all names wider; figures of groups come later than their columns.
     const observer = new ResizeObserver(fitNames);
-    observer.observe(/** @type {HTMLElement} */ (row.current?.children[0]));
+    for (const cell of row.current?.children ?? []) observer.observe(cell);
     return () => observer.disconnect();
-  }, []);
+  }, [columns.value]);
   useEffect(() => () => void (state.columnsText.value === "" && fitListFor("")), []);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
     <span class="tb-row-main" role="columnheader">
