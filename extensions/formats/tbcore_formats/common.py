@@ -46,13 +46,10 @@ def number(value: Any) -> float | None:
 
 
 def hparam(value: Any) -> float | str | bool:
-    """A value as a hyperparameter: numbers as float64, lists and None as JSON. All NaN are one
-    object, so that facts with one equal those of the next pass."""
+    """A value as a hyperparameter: numbers as float64, lists and None as JSON."""
     if isinstance(value, bool | str):
         return value
     found = number(value)
-    if found is not None and math.isnan(found):
-        return math.nan
     return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
 
 

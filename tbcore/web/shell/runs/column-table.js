@@ -10,7 +10,7 @@ import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, m
 import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
-import { fitListFor, fitNames } from "./fit.js";
+import { fitAgain, fitListFor } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
@@ -111,7 +111,7 @@ function Heads({ table }) {
   }, [isRead, shown, widths.value]);
   useEffect(() => {
     // A mark beside a name, such as NaN, makes all names wider; figures of groups come later than their columns.
-    const observer = new ResizeObserver(fitNames);
+    const observer = new ResizeObserver(fitAgain);
     for (const cell of row.current?.children ?? []) observer.observe(cell);
     return () => observer.disconnect();
   }, [columns.value]);

@@ -108,8 +108,8 @@ export function fitListFor(shown) {
   else preferences.set("widened", null);
 }
 
-/** Widens the list that was fitted to its columns, if wider names leave these too little space. */
-export function fitNames() {
+/** Widens the list that was fitted to its columns, if names or columns have become wider since. */
+export function fitAgain() {
   const { width = "", widened = "" } = openPreferences("#sidebar").values.value;
   if (widened.endsWith(`>${width}`)) widenList();
 }
