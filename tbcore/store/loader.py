@@ -138,9 +138,14 @@ class Loader:
             except OSError as error:
                 logger.debug("no helper process, reading without one: %s", error)
 
-    def load_once(self) -> None:
-        """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
+    def load_once(self) -> bool:
+        """Makes one pass in the calling thread: scans, reads all new data, and publishes it.
+
+        Returns whether the only pass must be made again, since plugins have claimed files after it
+        had listed them. Then it does not count: nothing is read again after the one that does.
+        """
         publish_interval = self._tuning.publish_interval_seconds
+        patterns = self._board.file_patterns
         self._publisher.begin_pass()
         try:
             if self._logdir.formats is None:
@@ -172,10 +177,15 @@ class Loader:
             self._queue.stop_helper()
             self._decoder.release_buffers()
             self._small_files.release_buffers()
-        is_whole = not self._stopping.is_set()
-        self._publisher.publish(
-            self._runs.values(), loading=self._queue.has_work, ends_pass=is_whole
-        )
+        if self._reload_interval <= 0:
+            # Plugins are imported at the same time.
+            while not (self._publisher.publish_early or self._stopping.wait(0.01)):
+                pass
+        is_repeated = self._reload_interval <= 0 and patterns != self._board.file_patterns
+        loading = self._queue.has_work or is_repeated
+        ends_pass = not (is_repeated or self._stopping.is_set())
+        self._publisher.publish(self._runs.values(), loading=loading, ends_pass=ends_pass)
+        return is_repeated
 
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
@@ -235,29 +245,24 @@ class Loader:
             pass_began_at = time.monotonic()
             if self._watch_requested and self._publisher.passes:
                 self._start_watching()
-            patterns = self._board.file_patterns
+            is_repeated = False
             try:
-                self.load_once()
+                is_repeated = self.load_once()
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
                 self._publisher.publish_status(self._runs.values(), loading=self._queue.has_work)
             if self._reload_interval <= 0:
-                # One pass only, except for files that plugins claim, which may be imported later.
-                while not self._publisher.publish_early and not self._stopping.wait(0.1):
-                    pass
-                if patterns == self._board.file_patterns:
+                if not is_repeated:
                     return
                 continue
-            before, seen = (
-                seen,
-                (self._board.state.generation, self._board.status.bytes_total),
-            )
+            found = (self._board.state.generation, self._board.status.bytes_total)
+            is_quiet, seen = seen == found, found
             pass_seconds = time.monotonic() - pass_began_at
             min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
-                pause = self._next_pause(is_quiet=seen == before) - min_pause
+                pause = self._next_pause(is_quiet=is_quiet) - min_pause
                 formats = self._logdir.formats
                 is_unfinished = formats is not None and formats.unfinished
                 if is_unfinished or any(r.reader.is_to_read_soon for r in self._runs.values()):
@@ -288,9 +293,8 @@ class Loader:
         stored = self._stored
         is_index_free = stored is not None and not storage_of(stored.index.path).requests_cost
         is_short = (has_free and not is_watched) or is_index_free
-        return (
-            self._tuning.max_pause_seconds if is_short else self._tuning.max_watched_pause_seconds
-        )
+        tuning = self._tuning
+        return tuning.max_pause_seconds if is_short else tuning.max_watched_pause_seconds
 
     def _start_watching(self) -> None:
         """Starts to watch the directories for changes, if any of them exists.

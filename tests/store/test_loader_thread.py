@@ -20,6 +20,7 @@ from common_fixtures import AT_ONCE_SECONDS, WAIT_SECONDS, descriptors, until
 from disk import Clock, Disk
 from loaded_logs import SCALARS, Logs, replace
 
+from tbcore import Claim
 from tbcore.eventfiles import local_disk, logdir
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store import loader as loader_module
@@ -100,6 +101,31 @@ def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(
     logs.load()
     assert len(seen) > 5
     assert set(seen) == {(300, 50.0), (200, 80.0)}
+
+
+def test_a_pass_that_is_made_again_for_plugins_does_not_count(logs: Logs) -> None:
+    """With an interval of 0, files may be changed once a pass has ended: none is read again."""
+    logs.write("run/a.tfevents", 1)
+    logs.write("run/trace.bin", 1)
+    passes: list[tuple[int, bool]] = []
+    has_claimed = threading.Event()
+
+    def before_slice() -> None:
+        logs.board.claim_files([Claim(files="trace.bin")])
+        passes.append((logs.board.status.passes, logs.board.status.loading))
+        has_claimed.set()
+
+    logs.loader = logs.new_loader(reload_interval=0, before_slice=before_slice)
+    logs.loader.start(publish_early=False)
+    assert has_claimed.wait(WAIT_SECONDS)
+    logs.loader.publish(WAIT_SECONDS)
+    logs.wait_until(lambda: logs.board.status.passes == 1)
+    logs.write("run/a.tfevents", 2)
+    logs.join()
+    assert set(passes) == {(0, True)}
+    assert logs.steps() == [1]
+    assert logs.multiplexer.files("run", "trace.bin")
+    assert (logs.board.status.passes, logs.board.status.loading) == (1, False)
 
 
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
