@@ -52,6 +52,15 @@ test("later lines cover earlier ones, faint lines only in part", () => {
   assert.ok(raster.pixels.every((pixel) => pixel === 0));
 });
 
+test("a line is drawn where it goes, whatever was drawn before", () => {
+  for (const y of [0.5, 3.5]) {
+    const raster = draw([0, 4], [4 - y, 4 - y]);
+    raster.clear();
+    raster.line([0, 4], [y, y], 0, 2, [0, 4], [0, 4], 0x0000ff, 1, 1);
+    assert.deepEqual(raster.pixels, draw([0, 4], [y, y]).pixels);
+  }
+});
+
 test("dashes leave out columns", () => {
   assert.deepEqual(opacities(draw([0, 8], [0.5, 0.5], { width: 8, height: 1, dash: [2, 2] }))[0].map(Boolean), [true, true, false, false, true, true, false, false]);
 });
