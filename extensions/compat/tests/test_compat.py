@@ -67,14 +67,14 @@ def test_scalars_that_are_tensors_are_both(tmp_path: Path, dtype: str) -> None:
 
 def test_tensors_of_one_tag_are_in_the_order_written(tmp_path: Path) -> None:
     """Single numbers and arrays are stored apart."""
-    values = [tensor("t", [1.0, 2.0]), tensor("t", 3.0), tensor("t", [4.0])]
+    values = [tensor("t", [1.0, 2.0]), tensor("t", 3.0), tensor("t", [4.0, 5.0])]
     write_run(tmp_path, values=values)
 
     protos = [event.tensor_proto for event in accumulated(tmp_path).Tensors("t")]
     numbers = [
         (*proto.float_val,) or np.frombuffer(proto.tensor_content, "<f4") for proto in protos
     ]
-    assert [list(number) for number in numbers] == [[1.0, 2.0], [3.0], [4.0]]
+    assert [list(number) for number in numbers] == [[1.0, 2.0], [3.0], [4.0, 5.0]]
 
 
 def test_other_values_are_events_with_the_logged_bytes(tmp_path: Path) -> None:
