@@ -257,6 +257,18 @@ def test_the_history_of_a_trainer_equals_the_truth(tmp_path: Path) -> None:
     assert found_runs == {"x": ["10", "11"], ".": ["2"]}
 
 
+def test_a_history_that_differs_from_what_was_read_is_read_anew(logs: Logs) -> None:
+    """Also if it is longer: another training has begun in the same directory."""
+    path = logs.path / "run" / "trainer_state.json"
+    path.parent.mkdir()
+    for losses in ([4.0, 3.0], [4.0, 2.0, 1.0], [8.0]):
+        rows = [{"step": step, "loss": loss} for step, loss in enumerate(losses)]
+        path.write_text(json.dumps({"log_history": rows}))
+        logs.load()
+        found = logs.multiplexer.scalars("run", "train/loss")
+        assert found.value.tolist() == losses
+
+
 def test_a_training_is_followed_through_its_checkpoints(logs: Logs) -> None:
     """A checkpoint that is being written is waited for; old ones are deleted."""
 

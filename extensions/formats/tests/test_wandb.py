@@ -70,7 +70,7 @@ def log(records: Iterable[bytes]) -> bytes:
     """The bytes of a file."""
     found = bytearray(HEADER)
     for record in records:
-        at, is_last = 0, False
+        at, is_first, is_last = 0, True, False
         while not is_last:
             left = 32768 - len(found) % 32768
             if left < 7:
@@ -78,10 +78,10 @@ def log(records: Iterable[bytes]) -> bytes:
                 left = 32768
             data = record[at : at + left - 7]
             is_last = at + len(data) == len(record)
-            kind = (3 if at else 2) + is_last if at or not is_last else 1
+            kind = 1 if is_first and is_last else (2 if is_first else 3) + is_last
             crc = zlib.crc32(bytes([kind]) + data)
             found += struct.pack("<IHB", crc, len(data), kind) + data
-            at += len(data)
+            at, is_first = at + len(data), False
     return bytes(found)
 
 
@@ -178,6 +178,28 @@ def test_all_forms_of_rows(tmp_path: Path) -> None:
     assert as_bits(found) == as_bits(expected)
     assert lines == ["rows without a step are left out"]
     assert items[0]["a"].wall_time.tolist() == [1e9, 1_790_000_002.5, *[1_790_000_002.5] * 2]
+
+
+def test_a_resumed_run_goes_on_with_its_next_step(tmp_path: Path) -> None:
+    """Rows without a step count from the one that the run itself says."""
+    path = tmp_path / "run-abc.wandb"
+    resumed = message((17, message((8, "it"), (14, 10), (17, message((1, 1_790_000_000))))))
+    path.write_bytes(log([resumed, row(None, a="1"), row(None, a="2"), row(20, a="3")]))
+    assert rows_of(items_of(Reader(), path))[0] == {"a": [(10, 1.0), (11, 2.0), (20, 3.0)]}
+
+
+@pytest.mark.parametrize("left", range(16))
+def test_a_record_may_begin_at_any_place_of_a_block(left: int, tmp_path: Path) -> None:
+    """With seven bytes left, its first chunk has no data. With fewer, it is in the next block."""
+    path = tmp_path / "run-abc.wandb"
+    before = [
+        [run(), row(1, a="1"), row(2, a="2", text=f'"{n * "x"}"')] for n in range(32600, 32720)
+    ]
+    records = next(each for each in before if len(log(each)) == 32768 - left)
+    path.write_bytes(log([*records, row(3, a="3"), row(4, a="4")]))
+    found, lines = rows_of(items_of(Reader(), path))
+    assert found["a"] == [(n, float(n)) for n in range(1, 5)]
+    assert lines == []
 
 
 @pytest.mark.parametrize(
