@@ -59,7 +59,6 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.eventfiles.tail import FileReader as FileReader
     from tbcore.eventfiles.tail import FileReplacedError as FileReplacedError
     from tbcore.eventfiles.tail import read_last_event_times as read_last_event_times
-    from tbcore.eventfiles.tensors import numpy_to_tensor as numpy_to_tensor
     from tbcore.eventfiles.tensors import tensor_to_numpy as tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint as encode_varint
     from tbcore.eventfiles.wire import fields as fields
