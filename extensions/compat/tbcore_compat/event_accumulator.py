@@ -18,7 +18,8 @@ from tbcore import Claim, Item, ScalarSeries
 from tbcore.engine import RunView, TensorProto, close_matches, fields, quoted
 from tbcore.values import Metadata, Value
 from tbcore_logs.errors import UnknownNameError
-from tbcore_logs.reading import ROOT, LazyReader, Paths, RunSnapshot, multiplexer_of
+from tbcore_logs.paths import ROOT, Paths
+from tbcore_logs.reading import LazyReader, RunSnapshot, multiplexer_of
 
 T = TypeVar("T")
 
