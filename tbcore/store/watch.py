@@ -129,14 +129,13 @@ class Pauses:
         Not called before the first pass is complete, since starting takes as long as a scan, and
         requests are waiting for data. Called after each pass until there is a directory to watch.
         """
-        if not self._is_to_watch:
-            return
         paths = [spec.path for spec in self._logdir.specs]
-        self._reports_all = all(
-            storage_of(p).requests_cost or reports_all_changes(p) for p in paths
-        )
-        self.watcher = watch(paths, self._wake, self.stopping)
-        if self.watcher is not None:
+        watcher = watch(paths, self._wake, self.stopping) if self._is_to_watch else None
+        if watcher is not None:
+            self._reports_all = all(
+                storage_of(path).requests_cost or reports_all_changes(path) for path in paths
+            )
+            self.watcher = watcher
             self._is_to_watch = False
             # Changes made before the watcher is ready are not reported: scan once more for them.
             self._wake.set()
