@@ -41,7 +41,7 @@ from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema, StoredRun
-from tbcore.text import close_names, listed, quoted
+from tbcore.text import close_names, listed
 
 MAX_NAMES = 1000
 """Maximum number of hyperparameters, and of tags, whose names are listed."""
@@ -217,18 +217,6 @@ class RunColumns:
     def runs_found(self, query: Node) -> list[str]:
         """The runs that a query finds. Raises QueryError if a regular expression takes too long."""
         return list(compress(self.runs, matching_runs(query, self, self.check).tolist()))
-
-    def unknown_names(self, query: Node) -> Iterator[str]:
-        """A line for each hyperparameter and tag in a query that no run has, in the query's order.
-
-        The line suggests similar names, or the most common names if none is similar.
-        """
-        for unknown in self.unknown(query):
-            names, label = ", ".join(unknown.close), "close"
-            if not names:
-                names, label = unknown.common, "there are"
-            end = f"; {label}: {names}" if names else ""
-            yield f"no run has the {unknown.what} {quoted(unknown.node.name)}{end}"
 
     def unknown(self, query: Node) -> Iterator[Unknown]:
         """The hyperparameters and tags in a query that no run has, in the query's order."""

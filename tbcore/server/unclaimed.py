@@ -13,7 +13,7 @@ from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
 
 if TYPE_CHECKING:
-    from tbcore.plugins.types import Plugins
+    pass
 
 NAME_OF_FIELD = {
     "simple_value": "scalars",
@@ -57,7 +57,7 @@ def find_unclaimed(
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     unclaimed = []
-    for summary in multiplexer._kinds():
+    for summary in multiplexer._state.listings.summaries:
         kind = summary.kind
         if matches(claims, kind):
             continue
@@ -74,9 +74,3 @@ def find_unclaimed(
             )
         )  # fmt: skip
     return unclaimed
-
-
-def find_unshown(multiplexer: Multiplexer, plugins: Plugins) -> list[Unclaimed]:
-    """All kinds of data that none of the plugins shows."""
-    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
-    return find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins})

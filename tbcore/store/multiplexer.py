@@ -28,7 +28,7 @@ from tbcore.store.series import (
     merged_columns,
 )
 from tbcore.store.side_files import SideFile
-from tbcore.store.state import KindSummary, State, is_live
+from tbcore.store.state import State, is_live
 from tbcore.store.view import RunView
 from tbcore.text import quoted
 
@@ -307,10 +307,6 @@ class Multiplexer:
     def _state(self) -> State:
         """All runs as they were at the last commit. Each method reads it once."""
         return self._board.state
-
-    def _kinds(self) -> list[KindSummary]:
-        """All kinds that occur, in order of first appearance."""
-        return list(self._state.listings.summaries)
 
     def _with_hparams(self) -> tuple[State, InheritedHParams]:
         """The state, and the hyperparameters as of this state."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -45,6 +45,13 @@ def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> 
     return kind(decoder, files, **options)
 
 
+class _Given(NamedTuple):
+    """Files as they were at a time, in nanoseconds since the epoch."""
+
+    files: Sequence[EventFile] = ()
+    at_ns: int = 0
+
+
 class SourceReader(RunReader):
     """Reads a run of another format. Its offsets and files are known to the FormatReader alone."""
 
@@ -57,9 +64,8 @@ class SourceReader(RunReader):
         self._reader = files.format.reader(files.run)
         self._items: Iterator[Read] | None = None
         """What is being read; None between two calls of the FormatReader."""
-        self._read_files: Sequence[EventFile] = ()
-        """The files that were, or are, given to the FormatReader, as they were at `_read_at_ns`."""
-        self._read_at_ns = 0
+        self._given = _Given()
+        """What was, or is, given to the FormatReader."""
         self._read_error = ""
         """Why reading ended early the last time; empty if it did not."""
         self._has_work = False
@@ -99,12 +105,12 @@ class SourceReader(RunReader):
     def update(self, scanned: Sequence[EventFile]) -> bool:
         assert isinstance(scanned, SourceFiles)
         before, self._source = self._source, scanned
-        has_changed = scanned != self._read_files
+        has_changed = scanned != self._given.files
         is_same = (scanned.identity, scanned[0].version) == (before.identity, before[0].version)
         if not is_same or self._is_over or (self._has_failed and has_changed):
             return False
         # Files that changed just before may have changed once more within the clock's tick.
-        since_ns = self._read_at_ns - self.tuning.clock_resolution_seconds * 1e9
+        since_ns = self._given.at_ns - self.tuning.clock_resolution_seconds * 1e9
         is_recent = any(file.ctime_ns > since_ns for file in scanned)
         self._has_work |= has_changed or self.is_incomplete or (is_recent and not self._has_failed)
         self.is_up_to_date = not self._has_work
@@ -116,7 +122,7 @@ class SourceReader(RunReader):
         before, self._read_error, self.is_to_read_soon = self._read_error, "", False
         try:
             if self._items is None:
-                self._read_files, self._read_at_ns = self._source, time.time_ns()
+                self._given = _Given(self._source, time.time_ns())
                 self._items = self._reader.read(self._source)
             for item in self._items:
                 self._add(item)
@@ -139,7 +145,7 @@ class SourceReader(RunReader):
             self._read_error = self._line(f" cannot be read to its end: {describe(error)}")
             logger.debug("%s", one_line(self._source[0].path), exc_info=error)
         self._items, self._has_read, self.bytes_read = None, True, self.bytes_total
-        self._has_work = self._source != self._read_files
+        self._has_work = self._source != self._given.files
         if self._read_error not in ("", before):
             self.read_errors.append(self._read_error)
         if self._facts is not None and self._facts != self._added:

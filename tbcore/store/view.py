@@ -7,7 +7,7 @@ tag are made on request.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -246,20 +246,6 @@ class RunView:
         """The first SummaryMetadata of a tag, serialized; None if there is none, or no such tag."""
         own = self.own_metadata.get(tag) if has_own_metadata(tag) else None
         return own or self.schema.tags.get(tag, _NO_TAG).metadata
-
-    def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
-        """The number of rows of a tag that have one of these kinds, and their first and last step.
-
-        The steps are None if there are no rows. Raises KeyError for an unknown tag.
-        """
-        found = [each for each in self.series(tag) if each.kind in kinds]
-        if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
-            count = len(found[0])
-            steps = found[0].column_at("step", np.array([0, count - 1]))
-        else:
-            _, steps = merged_columns(found, 0, ["step"])
-            count = len(steps)
-        return (count, int(steps[0]), int(steps[-1])) if count else (0, None, None)
 
     def last_points(self, claims: ClaimsKey) -> LastPoints:
         """The last point of each tag, among its scalars that one of the claims matches."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loaded_logs import board_of
 from tables import table_of
 
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
@@ -36,10 +37,7 @@ GRAPHS = (Claim("graph_def"), Claim("meta_graph_def"))
 
 
 def load(logdir: Path) -> Multiplexer:
-    board = Board()
-    multiplexer = Multiplexer(board=board)
-    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
-    return multiplexer
+    return Multiplexer(board=board_of(logdir))
 
 
 def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
@@ -49,7 +47,7 @@ def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
     assert multiplexer.runs() == []
     assert multiplexer.tags(ANY) == {}
     assert not multiplexer.has(ANY)
-    assert multiplexer._kinds() == []
+    assert board.state.listings.summaries == []
     assert multiplexer.generation == multiplexer.runs_generation == 0
     assert board.status == LoadStatus()
     with pytest.raises(NotFoundError, match=r"^no run 'train'$"):
@@ -380,8 +378,8 @@ def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
     """Each kind also has an example: a run, and a tag in it."""
     write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
     write_run(tmp_path, "b", scalars={"x": [1.0]})
-    multiplexer = load(tmp_path)
-    found = {summary.kind.field: summary for summary in multiplexer._kinds()}
+    kinds = board_of(tmp_path).state.listings.summaries
+    found = {summary.kind.field: summary for summary in kinds}
     assert set(found) == {"simple_value", "histo"}
     assert found["simple_value"][1:] == (2, 2, "a", "x")
     assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
@@ -405,7 +403,7 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
     multiplexer = Multiplexer(board=board)
     views = {"first": RunView(other), **{f"run{n}": RunView(shared) for n in range(100)}}
     board.commit(views)
-    found = multiplexer._kinds()
+    found = board.state.listings.summaries
     assert tags.num_uses == 1
     assert [tuple(each) for each in found] == [
         (kinds[1], 101, 1, "first", "y"),
@@ -467,7 +465,7 @@ def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
         writer.flush()
         loader.load_once()
         assert details(multiplexer).nonfinite_tags == ("a", "c")
-        assert load(tmp_path)._state.details == board.state.details
+        assert board_of(tmp_path).state.details == board.state.details
     write_run(tmp_path, "run", restart_at=150)
     loader.load_once()
     assert details(multiplexer).nonfinite_tags == ("c",)

@@ -28,6 +28,7 @@ from tbcore.engine import (
 )
 from tbcore.values import SESSION_START_TAG
 from tbcore_index.cache import SegmentGoneError, SeriesRow
+from tbcore_index.rows import table_of_rows
 
 if TYPE_CHECKING:
     from tbcore_index.reader import IndexReader
@@ -301,7 +302,7 @@ class StoredView(StoredRun):
             for name in ("step", "wall_time", "ordinal")
         )
         bounds = np.cumsum([0, *(row.num_rows for row in in_order)])
-        return Table.from_rows(
+        return table_of_rows(
             [(row.tag, row.field, row.is_scalar, row.metadata) for row in in_order],
             [numbers[row.tag, row.field, row.is_scalar] for row in rows],
             (row.num_rows for row in in_order),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import DataError, Item, NotFoundError, values
-from tbcore.engine import RunView, is_live, items_of, listed, one_line, quoted
+from tbcore import DataError, Item, Kind, NotFoundError, values
+from tbcore.engine import RunView, is_live, items_of, listed, merged_columns, one_line, quoted
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.forms import (
@@ -33,7 +33,8 @@ from tbcore_logs.forms import (
 )
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
-from tbcore_logs.reading import Paths, Reader, RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.paths import Paths
+from tbcore_logs.reading import Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import (
     LoggedAudio,
@@ -305,10 +306,25 @@ def _described(tag: str, view: RunView) -> Tag:
     kinds = view.schema.tags[tag].kinds
     forms = [form_of(kind) for kind in kinds]
     shown = SCALAR if SCALAR in forms else forms[0]
-    extent = view.extent(
-        tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
+    extent = _extent(
+        view, tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
     )
     return Tag(tag, shown, *extent, *_names(view.metadata_of(tag)))
+
+
+def _extent(view: RunView, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
+    """The number of rows of a tag that have one of these kinds, and their first and last step.
+
+    The steps are None if there are no rows.
+    """
+    found = [each for each in view.series(tag) if each.kind in kinds]
+    if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
+        count = len(found[0])
+        steps = found[0].column_at("step", np.array([0, count - 1]))
+    else:
+        _, steps = merged_columns(found, 0, ["step"])
+        count = len(steps)
+    return (count, int(steps[0]), int(steps[-1])) if count else (0, None, None)
 
 
 @lru_cache(maxsize=1024)

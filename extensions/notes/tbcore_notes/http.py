@@ -23,8 +23,9 @@ from tbcore.http import (
     strings_in,
 )
 from tbcore_notes.access import Access, access
+from tbcore_notes.changes import LabelChange
 from tbcore_notes.records import FIELDS, Record
-from tbcore_notes.store import MAX_CHANGE_BYTES, LabelChange
+from tbcore_notes.store import MAX_CHANGE_BYTES
 
 if TYPE_CHECKING:
     from tbcore_notes.notes import RunNotes

@@ -17,8 +17,8 @@ from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
 from tbcore_notes import http
 from tbcore_notes.access import TOKEN_HEADER
+from tbcore_notes.changes import LabelChange, NotesError
 from tbcore_notes.notes import RunNotes
-from tbcore_notes.store import LabelChange, NotesError
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 from tbcore_testing.in_thread import Server

@@ -20,6 +20,7 @@ import numpy as np
 from tbcore import Claim, Claims, Kind
 from tbcore.engine import Event, Summary, matches
 from tbcore_testing import graphs, summaries
+from tbcore_testing.conformance.odd_names import INHERITED_NAMES, ODD_RUNS, ODD_TAGS
 from tbcore_testing.in_thread import Server
 from tbcore_testing.other_logs import use_lines
 from tbcore_testing.writer import EventFileWriter
@@ -48,56 +49,6 @@ GUESSED_TAG_ENDS = ("number", "vector", "texts", "no tensor", "NaN", "one NaN")
 
 A value is guessed if the suite does not know the data format of the plugin that its metadata names.
 """
-
-MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
-"""Markup that adds an element with the id `tbcore-markup` to a page that uses it as HTML."""
-
-ODD_TAGS = [
-    MARKUP,
-    "a/b/c/d/e",
-    "../../../../etc/passwd",
-    "..",
-    "/",
-    "//double//",
-    "quotes \"'`",
-    "percent %41%2F%00%",
-    "query?run=x&tag=y#z",
-    "plus + and space",
-    "back\\slash",
-    "new\nline\ttab",
-    "nul\x00byte",
-    "${7*7} {{7*7}}",
-    "__proto__",
-    "constructor",
-    "toString",
-    "名前 ñ é عربى 🙂",
-    "\u202eright to left",
-    "\u00e9 is not e\u0301",  # They look the same.
-    " ",
-    "long " + 2000 * "x",
-]
-ODD_RUNS = [
-    "<b id=tbcore-markup>",
-    "quotes \"'`",
-    "percent %41%2F%",
-    "query?run=x&tag=y#z",
-    "名前 ñ 🙂",
-    "...",
-    "__proto__",
-    "deep/below/other/runs",
-    "new\nline",
-    200 * "x",
-]
-"""Names of runs. Runs are directories, so a `/` in a name separates two directories."""
-
-INHERITED_NAMES = [
-    *("constructor", "toString", "__proto__", "valueOf", "hasOwnProperty", "isPrototypeOf"),
-    *("toLocaleString", "propertyIsEnumerable", "length", "map", "forEach", "at"),
-    *("get", "set", "has", "size", "keys", "values", "entries", "toJSON"),
-]
-"""Members that JavaScript's objects, arrays and maps inherit; names of runs, sections and tags.
-
-An object that is used as a map has them although nobody added them."""
 
 ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
 
