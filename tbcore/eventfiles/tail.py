@@ -181,9 +181,7 @@ class FileReader:
         return self._preloaded is not None
 
     def read(
-        self,
-        max_bytes: int = sys.maxsize,
-        is_enough: Callable[[], bool] = lambda: False,
+        self, max_bytes: int = sys.maxsize, is_enough: Callable[[], bool] = lambda: False
     ) -> Iterator[DecodedItem]:
         """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
@@ -258,11 +256,7 @@ class FileReader:
             self.first_event_time = event_time_in(decoder.buffer, 0, size)
         at_end = size == remaining
         end = yield from decoder.decode(
-            size,
-            base=self.offset,
-            at_end=at_end,
-            problems=self.problems,
-            is_enough=is_enough,
+            size, base=self.offset, at_end=at_end, problems=self.problems, is_enough=is_enough
         )
         if end.consumed:
             begin = max(end.consumed - _FINGERPRINT_BYTES, 0)

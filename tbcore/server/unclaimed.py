@@ -52,11 +52,12 @@ class Unclaimed(NamedTuple):
 def find_unclaimed(
     multiplexer: Multiplexer, claims: Claims, installed: Collection[str]
 ) -> list[Unclaimed]:
-    """All kinds of data that no claim matches.
+    """All kinds of data that no claim matches, apart from claims of tags: a kind has others, too.
 
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     unclaimed = []
+    claims = [claim for claim in claims if claim.tags is None]
     for summary in multiplexer._state.listings.summaries:
         kind = summary.kind
         if matches(claims, kind):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import Claims, matches
+from tbcore.kinds import Claims, have_tags, matches
 from tbcore.store.board import Board
 from tbcore.store.items import Item, decode_items, items_at, items_of
 from tbcore.store.series import (
@@ -101,7 +101,11 @@ class Multiplexer:
     def has(self, claims: Claims) -> bool:
         """Whether any run has a series, or a file beside its event files, that a claim matches."""
         state, patterns = self._state, {claim.files for claim in claims}
-        return any(matches(claims, kind) for kind in state.listings.kinds) or any(
+        if have_tags(claims):
+            has_series = any(self.tags(claims).values())
+        else:
+            has_series = any(matches(claims, kind) for kind in state.listings.kinds)
+        return has_series or any(
             not patterns.isdisjoint(by_pattern) for by_pattern in state.side_files.values()
         )
 
@@ -178,13 +182,7 @@ class Multiplexer:
         raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no item {ordinal}")
 
     def read_items(
-        self,
-        run: str,
-        tag: str,
-        claims: Claims,
-        decode: Callable[[Any], T],
-        *,
-        samples: int = 0,
+        self, run: str, tag: str, claims: Claims, decode: Callable[[Any], T], *, samples: int = 0
     ) -> list[tuple[Item, T]]:
         """The items of one tag, each with the result of `decode`.
 

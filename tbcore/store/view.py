@@ -19,7 +19,15 @@ from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.eventfiles.table import Columns, Table, plugin_name
-from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, has_own_metadata, matches
+from tbcore.kinds import (
+    SESSION_START_TAG,
+    Claim,
+    Claims,
+    Kind,
+    has_own_metadata,
+    have_tags,
+    matches,
+)
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     LastPoints,
@@ -137,7 +145,10 @@ class Schema:
         claimed = {kind for kind in self.kinds if matches(claims, kind)}
         if not claimed:
             return []
-        return [tag for tag, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
+        found = [tag for tag, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
+        if not have_tags(claims):
+            return found
+        return [t for t in found if any(matches(claims, kind, t) for kind in self.tags[t].kinds)]
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -213,7 +224,7 @@ class RunView:
         tags = self.schema.tags
         series = self.series(tag) if tag in tags else []
         if claims is not None:
-            series = [each for each in series if matches(claims, each.kind)]
+            series = [each for each in series if matches(claims, each.kind, tag)]
         if series:
             return series
         candidates = tags if claims is None else self.schema.tags_matching(tuple(claims))
@@ -257,7 +268,7 @@ class RunView:
             (tag, kind.field, kind.is_scalar)
             for tag in tags
             for kind in self.schema.tags[tag].kinds
-            if kind in claimed
+            if kind in claimed and (tag not in mixed or matches(claims, kind, tag))
         }
         last: dict[str, tuple[int, int, int]] = {}  # 1
         for number, table in enumerate(self.tables):

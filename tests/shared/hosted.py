@@ -35,6 +35,11 @@ def connect(port):
     with socket.create_connection(("127.0.0.1", int(port)), 5) as connection:
         return connection.getpeername()
 
+def begin(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    yield b"a part"
+    time.sleep(600)
+
 def spin():
     while True:
         pass
@@ -92,6 +97,8 @@ class Fake:
             "/exit": app(lambda: os._exit(3)),
             "/memory": app(lambda: len(bytearray(16 << 30))),
             "/spin": app(spin),
+            "/wait": app(lambda: time.sleep(600)),
+            "/begin": begin,
             "/gil": app(lambda: ctypes.PyDLL(None).sleep(600)),
             "/capture_profile": app(lambda: "never"),
         }

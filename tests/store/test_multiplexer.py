@@ -70,6 +70,29 @@ def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
     assert not multiplexer.has(GRAPHS)
 
 
+def test_a_claim_may_be_one_of_tags(tmp_path: Path) -> None:
+    """Also where a tag has two kinds, of which claims match one each."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for tag in ("grads/a/b", "grads", "loss", "lr1"):
+            writer.add_scalar(tag, 0.5, 0)
+        writer.add_scalar("both", 1.0, 0)
+        writer.add_scalar("both", 2.0, 1, dtype="float64")
+    multiplexer = load(tmp_path)
+    grads = [Claim(is_scalar=True, tags="grads/*")]
+    assert multiplexer.tags(grads) == {"run": ["grads/a/b"]}
+    assert multiplexer.tags([*grads, Claim(tags="lr?")]) == {"run": ["grads/a/b", "lr1"]}
+    assert multiplexer.last_points("run", grads).tags == ["grads/a/b"]
+    assert multiplexer.scalars("run", "grads/a/b", claims=grads).value.tolist() == [0.5]
+    with pytest.raises(NotFoundError, match="no tag 'loss' in run 'run'"):
+        multiplexer.scalars("run", "loss", claims=grads)
+    assert multiplexer.has(grads)
+    assert not multiplexer.has([Claim(is_scalar=True, tags="grad")])
+    assert not multiplexer.has([Claim("histo", tags="grads/*")])
+    one_kind = [Claim("simple_value"), Claim("tensor", tags="grads/*")]
+    assert multiplexer.last_points("run", one_kind).value.tolist()[-1] == 1.0
+    assert multiplexer.scalars("run", "both", claims=one_kind).value.tolist() == [1.0]
+
+
 def test_changing_a_result_of_tags_affects_no_other_caller(tmp_path: Path) -> None:
     """Several plugins get the same cached result."""
     write_run(tmp_path, "run", scalars={"loss": [1.0]})

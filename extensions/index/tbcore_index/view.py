@@ -220,7 +220,7 @@ class StoredView(StoredRun):
             if row.is_scalar and row.num_rows:
                 before = last.get(row.tag)
                 is_last = before is None or before.last_ordinal < row.last_ordinal
-                if is_last and matches(claims, row.kind):
+                if is_last and matches(claims, row.kind, row.tag):
                     last[row.tag] = row
         return LastPoints(
             list(last),

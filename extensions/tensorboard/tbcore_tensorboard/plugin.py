@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
 from tbcore.http import json_response
+from tbcore_tensorboard.mirror import folders_of
 from tbcore_tensorboard.process import HostedProcess
 from tbcore_tensorboard.proxy import forward
 
@@ -29,7 +30,6 @@ FILES = {
 }
 """The files by which a plugin that reads no series has something to show."""
 NEED_EVAL = ("projector",)
-FOLDERS_ABOVE_FILES = ("", "*/", "*/*/")
 LOOK_SECONDS = 60
 """Time between two searches for such files."""
 OPTIONS = [
@@ -122,7 +122,7 @@ def _tab(entry: EntryPoint) -> object:
         # What jax writes has no event file beside it, and so belongs to no run.
         logdir = _options[multiplexer].logdir
         if logdir and not looked_at[1] and time.monotonic() - looked_at[0] > LOOK_SECONDS:
-            found = (p for start in FOLDERS_ABOVE_FILES for p in Path(logdir).glob(start + pattern))
+            found = (path for folder in folders_of(logdir) for path in Path(folder).glob(pattern))
             looked_at[:] = [time.monotonic(), next(found, None) is not None]
         return bool(looked_at[1])
 

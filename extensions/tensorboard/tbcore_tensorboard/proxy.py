@@ -63,8 +63,10 @@ def forward(process: HostedProcess, request: Request, path: str) -> Response:
 
     Raises ProcessError if there is none for any other request.
     """
+    is_start = path == "/tbcore-start"  # Which also has to work when all others wait.
     try:
-        return _own_response(process, request, path) or _forwarded(process, request, path)
+        with contextlib.nullcontext() if is_start else process.turn():
+            return _own_response(process, request, path) or _forwarded(process, request, path)
     except ProcessError as error:
         if "text/html" not in request.headers.get("accept", ""):
             raise
@@ -80,7 +82,7 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
     if path == "/tbcore-start":
         if request.method != "POST":
             return error_response(405, "to start the process again, send a POST request")
-        if process.state()["fault"]:
+        if process.is_stuck():
             process.stop()
         process.connect().close()
         return Response(status_code=204)
@@ -132,7 +134,7 @@ def _forwarded(process: HostedProcess, request: Request, path: str) -> Response:
         if hashlib.sha256(content).digest() in process.installed_pages:
             content = _with_files(process, content.decode("utf-8", "replace")).encode()
         return HTMLResponse(content)  # Inline scripts that are left in it do not run.
-    return StreamingResponse(_pieces(found, connection), found.status, kept)
+    return StreamingResponse(_pieces(process, found, connection), found.status, kept)
 
 
 def _with_files(process: HostedProcess, page: str) -> str:
@@ -153,9 +155,14 @@ def _with_files(process: HostedProcess, page: str) -> str:
     return re.sub(r"<script((?:\s[^>]*)?)>(.*?)</script>", file, page, flags=re.DOTALL)
 
 
-def _pieces(found: http.client.HTTPResponse, connection: _Connection) -> Iterator[bytes]:
+def _pieces(
+    process: HostedProcess, found: http.client.HTTPResponse, connection: _Connection
+) -> Iterator[bytes]:
     try:
-        while piece := found.read1(PIECE_BYTES):
+        piece = b"first"
+        while piece:
+            with process.turn():
+                piece = found.read1(PIECE_BYTES)
             yield piece
     finally:
         connection.close()

@@ -12,10 +12,11 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tbcore import Claim, Claims, Kind
 from tbcore.engine import Event, Summary, matches
@@ -135,11 +136,25 @@ class ExtraData:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
 
+    def write_tags(self, file: Path) -> None:
+        """Writes what an event file has again, with tags that the claims of tags match."""
+        of_tags = {claim.tags: replace(claim, tags=None) for claim in self.claims if claim.tags}
+        if not of_tags:
+            return
+        with EventFileWriter(f"{file}.tags", metadata="every") as writer:
+            for event in _events_in(file):
+                for value in event.summary.value:
+                    for pattern, claim in of_tags.items():
+                        if _is_claimed(value, [claim]):
+                            tag = str(pattern).replace("?", "x").replace("*", value.tag)
+                            writer.add_summary(event.step, _renamed(value, tag))
+
     def values(self) -> list[Summary.Value]:
         """The first value of each tag in the author's logs, up to MAX_EXTRA_TAGS tags."""
         found: dict[str, Summary.Value] = {}
         files = [] if self.logdir is None else sorted(self.logdir.rglob("*tfevents*"))
-        for value in (value for file in files for value in _values_in(file)):
+        events = (event for file in files for event in _events_in(file))
+        for value in (value for event in events for value in event.summary.value):
             found.setdefault(value.tag, value)
             if len(found) == MAX_EXTRA_TAGS:
                 break
@@ -151,7 +166,10 @@ def write_logs(name: str, folder: Path, extra: ExtraData) -> SampleLogs:
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, extra)
-    for run in {file.parent for file in logdir.rglob("*tfevents*")}:
+    event_files = [*logdir.rglob("*tfevents*")]
+    for file in event_files:
+        extra.write_tags(file)
+    for run in {file.parent for file in event_files}:
         extra.write_files(run)
     logs = SampleLogs(name, logdir, extra.guessed_tags)
     if name == "gone":
@@ -389,14 +407,16 @@ def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 
 
-def _values_in(path: Path) -> Iterator[Summary.Value]:
-    """Yields all values in an event file; does not check the checksums."""
+def _events_in(path: Path) -> Iterator[Event]:
+    """Yields the events of a file up to the first damage; does not check the checksums."""
     data = path.read_bytes()
     position = 0
     while position + 16 <= len(data):
         length = int.from_bytes(data[position : position + 8], "little")
-        event = Event.FromString(data[position + 12 : position + 12 + length])
-        yield from event.summary.value
+        try:
+            yield Event.FromString(data[position + 12 : position + 12 + length])
+        except DecodeError:
+            return
         position += 16 + length
 
 
