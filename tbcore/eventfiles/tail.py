@@ -20,12 +20,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.eventfiles.addresses import fetch_ahead, open_event_file, storage_of
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.framing import (
-    FRAMING_BYTES,
-    HEADER_BYTES,
-    Damage,
-    length_at,
-)
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, Damage, length_at
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.other_files import kind_of_content
 from tbcore.eventfiles.proto.event_pb2 import Event
@@ -186,9 +181,7 @@ class FileReader:
         return self._preloaded is not None
 
     def read(
-        self,
-        max_bytes: int = sys.maxsize,
-        is_enough: Callable[[], bool] = lambda: False,
+        self, max_bytes: int = sys.maxsize, is_enough: Callable[[], bool] = lambda: False
     ) -> Iterator[DecodedItem]:
         """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
@@ -263,11 +256,7 @@ class FileReader:
             self.first_event_time = _first_event_time(decoder.buffer, 0, size)
         at_end = size == remaining
         end = yield from decoder.decode(
-            size,
-            base=self.offset,
-            at_end=at_end,
-            problems=self.problems,
-            is_enough=is_enough,
+            size, base=self.offset, at_end=at_end, problems=self.problems, is_enough=is_enough
         )
         if end.consumed:
             begin = max(end.consumed - _FINGERPRINT_BYTES, 0)

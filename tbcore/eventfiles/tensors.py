@@ -33,12 +33,7 @@ _STORAGE: dict[DataType, tuple[str, str]] = {
 """Maps a DataType to the numpy dtype of elements in `tensor_content`, and to the field that holds
 the elements if there is no `tensor_content`. bfloat16 has no numpy dtype: an element is the upper
 half of a float32."""
-_NOT_REAL = {
-    DataType.DT_STRING,
-    DataType.DT_BOOL,
-    DataType.DT_COMPLEX64,
-    DataType.DT_COMPLEX128,
-}
+_NOT_REAL = {DataType.DT_STRING, DataType.DT_BOOL, DataType.DT_COMPLEX64, DataType.DT_COMPLEX128}
 """Types whose elements are not real numbers."""
 
 

@@ -20,15 +20,9 @@ from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claims, matches
 from tbcore.store.board import Board
 from tbcore.store.items import Item, decode_items, items_at, items_of
-from tbcore.store.series import (
-    ItemSeries,
-    LastPoints,
-    ScalarSeries,
-    Series,
-    merged_columns,
-)
+from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries, Series, merged_columns
 from tbcore.store.side_files import SideFile
-from tbcore.store.state import KindSummary, State, is_live
+from tbcore.store.state import KindSummary, State
 from tbcore.store.view import RunView
 from tbcore.text import quoted
 
@@ -178,13 +172,7 @@ class Multiplexer:
         raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no item {ordinal}")
 
     def read_items(
-        self,
-        run: str,
-        tag: str,
-        claims: Claims,
-        decode: Callable[[Any], T],
-        *,
-        samples: int = 0,
+        self, run: str, tag: str, claims: Claims, decode: Callable[[Any], T], *, samples: int = 0
     ) -> list[tuple[Item, T]]:
         """The items of one tag, each with the result of `decode`.
 
@@ -226,6 +214,11 @@ class Multiplexer:
     def has_event_files(self, run: str) -> bool:
         """Whether a run is of event files, and not of another program. False for an unknown run."""
         return run in (state := self._state).runs and not state.runs[run].source
+
+    def source_id(self, run: str) -> str:
+        """What differs if the name of a run of another program is now that of another one; "" for
+        any other run."""
+        return view.source.id if (view := self._state.runs.get(run)) and view.source else ""
 
     def has_times(self, run: str) -> bool:
         """Whether the wall times of a run are when its points were logged. If another program
@@ -274,7 +267,7 @@ class Multiplexer:
     def is_live(self, run: str) -> bool:
         """Whether the run is being written, or was minutes ago; False for an unknown run."""
         details = self._state.details.get(run)
-        return bool(details and is_live(details.last_event_time, details.modified, time.time()))
+        return details is not None and details.state(time.time()) == "live"
 
     @property
     def distrusts_pages(self) -> bool:
