@@ -126,7 +126,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.store.series import extreme_rows as extreme_rows
     from tbcore.store.series import merged_columns as merged_columns
     from tbcore.store.source_reader import new_reader as new_reader
-    from tbcore.store.state import is_live as is_live
+    from tbcore.store.state import run_state as run_state
     from tbcore.store.stored_runs import RunIndex as RunIndex
     from tbcore.store.view import FileRef as FileRef
     from tbcore.store.view import RunView as RunView

@@ -19,12 +19,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.framing import (
-    FRAMING_BYTES,
-    HEADER_BYTES,
-    Damage,
-    length_at,
-)
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, Damage, length_at
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.other_files import kind_of_content
 from tbcore.eventfiles.proto.event_pb2 import Event

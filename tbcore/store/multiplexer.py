@@ -20,15 +20,9 @@ from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claims, have_tags, matches
 from tbcore.store.board import Board
 from tbcore.store.items import Item, decode_items, items_at, items_of
-from tbcore.store.series import (
-    ItemSeries,
-    LastPoints,
-    ScalarSeries,
-    Series,
-    merged_columns,
-)
+from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries, Series, merged_columns
 from tbcore.store.side_files import SideFile
-from tbcore.store.state import State, is_live
+from tbcore.store.state import State
 from tbcore.store.view import RunView
 from tbcore.text import quoted
 
@@ -225,6 +219,11 @@ class Multiplexer:
         """Whether a run is of event files, and not of another program. False for an unknown run."""
         return run in (state := self._state).runs and not state.runs[run].source
 
+    def source_id(self, run: str) -> str:
+        """What differs if the name of a run of another program is now that of another one; "" for
+        any other run."""
+        return view.source.id if (view := self._state.runs.get(run)) and view.source else ""
+
     def has_times(self, run: str) -> bool:
         """Whether the wall times of a run are when its points were logged. If another program
         logged it without times, they are those of its file. True for an unknown run."""
@@ -272,7 +271,7 @@ class Multiplexer:
     def is_live(self, run: str) -> bool:
         """Whether the run is being written, or was minutes ago; False for an unknown run."""
         details = self._state.details.get(run)
-        return bool(details and is_live(details.last_event_time, details.modified, time.time()))
+        return details is not None and details.state(time.time()) == "live"
 
     @property
     def distrusts_pages(self) -> bool:

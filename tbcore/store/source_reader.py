@@ -11,7 +11,9 @@ An item is read at a time, until the time of a slice is over.
 from __future__ import annotations
 
 import logging
+import os
 import time
+from binascii import crc32
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
@@ -73,15 +75,15 @@ class SourceReader(RunReader):
         """Whether the FormatReader was called before; whether a new one is needed."""
         self._has_failed = False
         """Whether the FormatReader raised an error that trying again does not change."""
-        self._facts: tuple[Events, float | None] | None = None
-        """The last facts that were read: their events and their time."""
-        self._added: tuple[Events, float | None] | None = None
+        self._facts: tuple[Events, float | None, str] = (), None, ""
+        """The last facts that were read: their events, their time, and the state of the run."""
+        self._added: tuple[Events, float | None, str] = self._facts
         """Those that are in the data."""
         super().__init__(decoder, files, **options)
-        file = SourceRef(files[0].path)
-        file.has_times = files.format.has_times
-        self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
-        self.data.add_file(file)
+        if files.format.has_times:
+            self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
+        self.data.add_file(self._source_ref(""))
+        self.data.add_file(MadeFile(files[0].path))
         # Of a file of version 2, only events that say so are restarts: steps may go back.
         self.data.add_item(FileVersion(2.0, 0, np.nan), 0)
 
@@ -148,10 +150,7 @@ class SourceReader(RunReader):
         self._has_work = self._source != self._given.files
         if self._read_error not in ("", before):
             self.read_errors.append(self._read_error)
-        if self._facts is not None and self._facts != self._added:
-            if self._added is not None:
-                # The first metadata of a tag counts, so the run is read again for the last ones.
-                raise FileReplacedError(self._source[0].path)
+        if self._facts != self._added:
             self._added = self._facts
             self._add_events(*self._facts)
         self.data.end_loading()
@@ -166,15 +165,23 @@ class SourceReader(RunReader):
                 self.problems.append(line)
                 self.read_errors.append(line)
         elif not isinstance(item, Mapping):
-            self._facts = [*item.events()], item.time
+            self._facts = [*item.events()], item.time, item.state
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
             counts = [len(points.step) for points in item.values()]
             arrays = map(np.concatenate, zip(*item.values(), strict=True))
             self._add_table(entries, [counts, *arrays], None, 0)
 
-    def _add_events(self, events: Events, at_time: float | None) -> None:
-        """Adds the events of facts, as those of a file."""
+    def _source_ref(self, state: str) -> SourceRef:
+        ref = SourceRef(self._source[0].path)
+        ref.name, ref.has_times = self._source.name, self._source.format.has_times
+        ref.id, ref.state = f"{crc32(os.fsencode(self._source.identity)):08x}", state
+        return ref
+
+    def _add_events(self, events: Events, at_time: float | None, state: str) -> None:
+        """Adds the events of facts, as those of a file, in place of the earlier ones."""
+        self.data.drop_items()
+        self.data.set_file(0, self._source_ref(state))
         if not events:
             return
         size, file = len(events), MadeFile(self._source[0].path)
@@ -188,7 +195,8 @@ class SourceReader(RunReader):
         )
         at = np.full(size, at_time or self._source[0].mtime_ns / 1e9)
         rows = [1] * size, np.zeros(size, np.int64), at, np.empty(0)
-        self._add_table(entries, rows, references, self.data.add_file(file))
+        self.data.set_file(1, file)
+        self._add_table(entries, rows, references, 1)
 
     def _add_table(
         self, entries: Sequence[TableColumn], rows: Sequence[Any], references: References | None,

@@ -6,7 +6,6 @@ tag are made on request.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -73,11 +72,17 @@ class FileRef(NamedTuple):
 class SourceRef(FileRef):
     """A file that another program wrote."""
 
-    has_times: bool = True
+    name: str
+    """Its path below the log directory."""
+    has_times: bool
     """Whether it says when its points were logged."""
+    id: str
+    """Different for another run that takes over the name."""
+    state: str = ""
+    """What it says about the run: `finished`, `failed`, `running`, or ""."""
 
     def as_json(self) -> dict[str, str | bool]:
-        return {"file": os.path.basename(self.path), "has_times": self.has_times}
+        return {"file": self.name, "has_times": self.has_times, "id": self.id, "state": self.state}
 
 
 class TagInfo(NamedTuple):

@@ -154,24 +154,23 @@ def watch(
         return None
 
     def run() -> None:
-        try:
-            # Not imported at the top: this would delay the start of the server.
-            import watchfiles
+        while not stopping.is_set():
+            try:
+                # Not imported at the top: this would delay the start of the server.
+                import watchfiles
 
-            for _ in watchfiles.watch(
-                *existing,
-                watch_filter=None,
-                stop_event=stopping,
-                step=_QUIET_MS,
-                debounce=_MAX_DELAY_MS,
-                raise_interrupt=False,
-                ignore_permission_denied=True,
-            ):
-                wake.set()
-        except Exception as error:
-            # The most frequent cause is the system's limit on the number of directories that all
-            # programs together can watch.
-            logger.info("%s", one_line(f"files are not watched for changes: {error}"))
+                for _ in watchfiles.watch(
+                    *existing, watch_filter=None, stop_event=stopping, step=_QUIET_MS,
+                    debounce=_MAX_DELAY_MS, raise_interrupt=False, ignore_permission_denied=True,
+                ):  # fmt: skip
+                    wake.set()
+            except Exception as error:
+                if "decode path" not in str(error):
+                    # The most frequent cause is the system's limit on the number of directories
+                    # that all programs together can watch.
+                    logger.info("%s", one_line(f"files are not watched for changes: {error}"))
+                    return
+                wake.set()  # A name that is not UTF-8 has changed, which ends the generator.
 
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)
     thread.start()

@@ -147,7 +147,8 @@
  * @property {number | null} last  wall time of its last event
  * @property {number | null} modified  when its newest file was last modified
  * @property {Nonfinite | undefined} nonfinite  its tags with NaN or infinite values
- * @property {{ file: string, has_times: boolean } | undefined} [source]  the file that another program logged it to
+ * @property {{ file: string, has_times: boolean, id: string, state: string } | undefined} [source]  the file that another program
+ *   logged it to, below the log directory, and what it says: `finished`, `failed`, `running`, or nothing
  *
  * @typedef {object} Nonfinite
  * @property {number} num_tags  number of tags with NaN or infinite values

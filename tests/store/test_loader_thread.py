@@ -205,6 +205,25 @@ def test_watching_that_fails_is_logged(
     assert line.startswith("files are not watched for changes: ")
 
 
+def test_a_name_that_is_no_text_ends_no_watching(tmp_path: Path) -> None:
+    """Changes of such a file are seen, and those of others after it."""
+    wake, stopping = threading.Event(), threading.Event()
+    watching = watch_module.watch([str(tmp_path)], wake, stopping)
+    for name in (b"\xff", b"a", b"\xfe", b"b"):
+
+        def is_seen(path: bytes = os.path.join(os.fsencode(tmp_path), name)) -> bool:
+            with open(path, "ab") as file:
+                file.write(b"x")
+            return wake.wait(0.05)
+
+        until(is_seen)
+        wake.clear()
+    stopping.set()
+    assert watching is not None
+    watching.join(WAIT_SECONDS)
+    assert not watching.is_alive()
+
+
 def test_a_missing_logdir_is_not_watched(tmp_path: Path) -> None:
     """The scans at intervals find the logdir when it is created."""
     assert watch_module.watch([str(tmp_path / "no")], threading.Event(), threading.Event()) is None

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -99,8 +100,7 @@ def test_hyperparameters_equal_the_truth(name: str) -> None:
 def test_hyperparameters_of_runs() -> None:
     logs = tbcore.open(SAMPLES)
     lightning = {
-        "lr": 0.01, "name": "ü net", "none": "null", "opt/amsgrad": False,
-        "opt/betas": "[0.9, 0.99]",
+        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9, 0.99]"
     }  # fmt: skip
     assert logs["lightning-2.6/lightning_logs/version_2"].hparams == lightning
     assert logs["ultralytics/exp"].hparams["model"] == "yolov8n.pt"
@@ -633,3 +633,56 @@ def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
     assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (1, 5, 3)
     assert len(scan("b")) == 3
     assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (0, 5, 3)
+
+
+def test_a_large_state_takes_little_memory(tmp_path: Path) -> None:
+    """Three times its size, of which its bytes and its text are two; whole, it would take 25."""
+    path = tmp_path / "trainer_state.json"
+    names = "epoch", "grad_norm", "learning_rate", "loss"
+    entries = [{"step": n} | dict.fromkeys(names, n / 7) for n in range(20_000)]
+    path.write_text(json.dumps({"log_history": entries, "max_steps": 7}, indent=2))
+    entries.clear()
+    reader, count = trainer_runs.Reader(), 0
+    tracemalloc.start()
+    try:
+        for item in items_of(reader, path):
+            if isinstance(item, dict):
+                count += sum(len(points.step) for points in item.values())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 80_000
+    assert peak < 3 * path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"log_history": []}', None),
+        ('{"log_history":[ ] , "max_steps": 3 }\n', None),
+        (
+            '{"max_steps": 3, "log_history": [{"step": 1, "loss": NaN} , {"step": 2, "loss": 1}]}',
+            None,
+        ),
+        ("{}", "it has no log_history"),
+        ('{"log_history": {"step": 1}}', "it has no log_history"),
+        ('{"log_history": [{"step": 1} {"step": 2}]}', "it is no JSON"),
+        ('{"log_history": [{"step": 1},]}', "it is no JSON"),
+        ('{"log_history": [], }', "it is no JSON"),
+        ('{"log_history": []} x', "it is no JSON"),
+        ('{"log_history": [', "it is no JSON"),
+        ('["log_history"]', "it is no JSON"),
+        ("", "it is no JSON"),
+    ],
+)
+def test_a_state_is_parsed_as_json_is(text: str, problem: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text)
+    os.utime(path, (1.6e9, 1.6e9))
+    if problem is None:
+        assert [type(item).__name__ for item in items_of(trainer_runs.Reader(), path)][-1] == (
+            "RunFacts"
+        )
+        return
+    with pytest.raises(ValueError, match=problem):
+        [*items_of(trainer_runs.Reader(), path)]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import DataError, Item, Kind, NotFoundError, values
-from tbcore.engine import RunView, is_live, items_of, listed, merged_columns, one_line, quoted
+from tbcore.engine import RunView, items_of, listed, merged_columns, one_line, quoted, run_state
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.forms import (
@@ -234,17 +233,19 @@ class Run:
         return time_of(self._data.view.last_event_time)
 
     @property
-    def state(self) -> Literal["live", "quiet"]:
-        """`live` if the run was written to in the last five minutes, as of the last scan."""
+    def state(self) -> str | None:
+        """`live` if the run was written to in the last five minutes, as of the last scan, else
+        `quiet`. A run of another program that says how it ended is `finished` or `failed`; for one
+        that logs no times, it is None."""
         view, modified = self._data
-        return "live" if is_live(view.last_event_time, modified, time.time()) else "quiet"
+        return run_state(view.last_event_time, modified, time.time(), view.source) or None
 
     @property
     def source(self) -> str | None:
-        """The name of the file to which another program logged the run, such as `metrics.csv`;
-        None for a run of event files."""
+        """The path below the log directory of the file to which another program logged the run,
+        such as `version_0/metrics.csv`; None for a run of event files."""
         file = self._data.view.source
-        return file and os.path.basename(file.path)
+        return file and file.name
 
     # -- private -------------------------------------------------------------------------------
 

@@ -175,4 +175,12 @@ def _change(
     known = multiplexer.runs()
     for name in set(names).difference(known):
         raise BadRequestError(f"no run {quoted(name)}{close_matches(name, known)}")
+    ids = body.get("ids", {})
+    if not isinstance(ids, dict):
+        raise BadRequestError('"ids" must be an object')
+    for name in names:
+        if ids.get(name, now := multiplexer.source_id(name)) != now:
+            raise BadRequestError(
+                f"run {quoted(name)} is another run now than the one that was shown"
+            )
     notes.change(names, values, is_own=is_own, labels=labels, max_bytes=MAX_CHANGE_BYTES)

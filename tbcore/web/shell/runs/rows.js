@@ -13,7 +13,7 @@ import { formatName, formatStep, formatTime, plural } from "../../lib/format.js"
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
 import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
-import { describeRun, isLive, shortAge } from "../state/tree.js";
+import { describeRun, describeSource, runState, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
 /** Space beside the text of a cell, as in lazy.css. */
@@ -139,6 +139,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   const diverged = divergedRuns(state, runs);
   // Marks come after the first charts.
   const notes = state.notes.value;
+  const source = isRun && state.runDetails.value.get(name)?.source;
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
@@ -171,7 +172,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             >
               <${Icon} name="chevron" />
             </button>`}
-        <label title=${noted?.title}>
+        <label title=${source ? `${noted?.title ?? formatName(name)}\n${describeSource(source)}` : noted?.title}>
           <input
             ref=${box}
             type="checkbox"
@@ -216,8 +217,10 @@ function Age({ state, run }) {
   if (!details) return null;
   const now = state.now.value;
   const { last } = details;
+  const own = runState(details, now);
+  const mark = (own === "failed" || (own === "live" && state.connection.value !== "retrying")) && own;
   return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
-    ${isLive(details, now) && state.connection.value !== "retrying" && html`<i role="img" aria-label="live"></i>`}<span>${last ? shortAge(now - last) : ""}</span>
+    ${mark && html`<i role="img" aria-label=${mark}></i>`}<span>${last ? shortAge(now - last) : ""}</span>
   </span>`;
 }
 
