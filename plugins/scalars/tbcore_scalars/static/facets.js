@@ -149,6 +149,7 @@ function tabOf(tab, tag, name, of, shared) {
     ...tab,
     host: Object.create(tab.host, { groups: { value: groups } }),
     facet: `${name} · `,
+    isInPart,
     flagsOf,
     onFlag: (card, kind, flag) => tab.onFlag(["y:", "range:", "clip", "tail"].some((each) => kind.test(each)) ? tag : card, kind, flag),
     sharedAxes: (feed) => sharedAxes(feed, name, shared, () => yAxisOf(flagsOf(""), feed.options.value.logY).yScale, tab.host),

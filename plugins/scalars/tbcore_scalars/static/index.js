@@ -126,7 +126,7 @@ function Dashboard({ host, store, tags }) {
   // A key in the filter changes neither this nor `renderCard`, so that cards are not rendered again.
   /** @type {import("./types.js").Tab} */
   const tab = useMemo(
-    () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
+    () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, runTags: tags.value, tags: [...runsOf.keys()], ...stateOfCards(host) }),
     [axisNotes, settings, grouping, runsOf, isUntimed],
   );
   // Both copies of a pinned card have one zoom, so their sections zoom together.
@@ -350,7 +350,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
-    picture=${{ name: facet + tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
+    picture=${{ name: facet + tags.join("_") }}
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&

@@ -197,10 +197,11 @@ export class LineChart {
    * The chart as a figure for a paper: an SVG document of this width, with letters of 8 points.
    * @param {number} inches  0 for the size on the screen, and its letters
    * @param {string} [note]
+   * @param {import("./types.js").FigureWishes} [wishes]
    * @returns {Promise<string>}
    */
-  async toFigure(inches, note) {
-    return (await import("./figure.js")).lineChartPicture(inches, this.#options.label, this.#model, this.#frame, note);
+  async toFigure(inches, note, wishes) {
+    return (await import("./figure.js")).lineChartPicture(inches, this.#options.label, this.#model, this.#frame, note, wishes);
   }
 
   /** Removes the chart from its element. */

@@ -107,6 +107,12 @@ export {};
  *   reach far out of the range of all others, at first and when these names change; `clip` leaves them out
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
+ * @typedef {object} FigureWishes  what a figure for a paper has in place of its own
+ * @property {string} [legend]  the place of the legend: "outside", which is the default, "top left", "top
+ *   right", "bottom left", "bottom right", or "none"
+ * @property {(kind: "name" | "x" | "y", text: string, color?: string) => string} [rename]  called for each
+ *   name of a line or group and for the titles of both axes; "" keeps the text
+ *
  * @typedef {object} Item  a line or band, converted to axis coordinates
  * @property {Line | null} line
  * @property {Band | null} band

@@ -7,6 +7,7 @@
 import { html } from "htm/preact";
 import { plural } from "../../lib/format.js";
 import { Lazy } from "../../lib/ui/lazy.js";
+import { notShown } from "../state/not-shown.js";
 import { SeedsOffer } from "./seeds-offer.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -22,19 +23,11 @@ export function RunsFoot({ state }) {
 
 /** How many runs are hidden of the groups that are shown in part; "" if all groups are whole. @param {State} state */
 function partText(state) {
-  const sizes = state.rules.value?.groupSizes.value;
-  const shown = state.groups.value?.groups ?? [];
-  const inPart = new Set(shown.flatMap(({ name, runs }) => (runs.length < (sizes?.get(name) ?? 0) ? name : [])));
-  if (inPart.size === 0) return "";
-  const { matching } = state.candidates.value;
-  const numMatching = matching.filter((run) => inPart.has(state.groupOf.value?.get(run) ?? run)).length;
-  const sum = (/** @type {number[]} */ counts) => counts.reduce((a, b) => a + b, 0);
-  const numAll = sum(Array.from(inPart, (name) => sizes?.get(name) ?? 0));
-  const numShown = sum(shown.map(({ name, runs }) => (inPart.has(name) ? runs.length : 0)));
-  const reasons = [
-    numShown < numMatching && `${plural(numMatching - numShown, "run is", "runs are")} unchecked`,
-    numMatching < numAll && `${plural(numAll - numMatching, "run does", "runs do")} not match`,
-  ];
+  if (!state.groupOf.value) return "";
+  const { groups, inPart: { unchecked, older, unmatched } } = notShown(state);
+  if (groups.size === 0) return "";
+  const hidden = unchecked + older;
+  const reasons = [hidden > 0 && `${plural(hidden, "run is", "runs are")} unchecked`, unmatched > 0 && `${plural(unmatched, "run does", "runs do")} not match`];
   const text = reasons.filter(Boolean).join(", and ");
-  return `${plural(inPart.size, "group is", "groups are")} shown in part: ${text}.`;
+  return `${plural(groups.size, "group is", "groups are")} shown in part: ${text}.`;
 }
