@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
 import { lineChartFigure } from "../../../tbcore/web/lib/chart/figure.js";
-import { namesAtEnds } from "../../../tbcore/web/lib/chart/line-names.js";
 import * as leftOut from "../../../tbcore/web/lib/chart/left-out.js";
+import { namesAtEnds, namesOnScreen } from "../../../tbcore/web/lib/chart/line-names.js";
 import { ChartModel } from "../../../tbcore/web/lib/chart/model.js";
 
 const column = (/** @type {Iterable<number>} */ numbers) => Float64Array.from(numbers);
@@ -204,4 +204,16 @@ test("in a part of the chart, names are where lines leave it", () => {
   const [[name, top]] = namesOf([line("run", [0, 0, 0, 10, 10])], { view: [0, 25] });
   assert.equal(name, "run");
   assert.ok(Number(top) > 40 && Number(top) < 60, String(top)); // half-way up between 20 and 30
+});
+
+test("on the screen each line in sight has a name, at its end or right of the plot, and none is over another", () => {
+  const lines = Array.from({ length: 12 }, (_, i) => line(`run ${i}`, Array.from({ length: i + 2 }, (_, k) => (k === i + 1 ? i % 3 : 0))));
+  const chart = modelOf({ lines });
+  const scene = chart.scene({ width: 600, height: 200 }, { text: "#000", surface: "#fff" });
+  const names = namesOnScreen(scene, 13, () => 60);
+  assert.deepEqual(names.map(({ item }) => item.name).sort(), lines.map(({ name }) => name).sort());
+  const isOver = (/** @type {typeof names[number]} */ a, /** @type {typeof names[number]} */ b) => Math.abs(a.top - b.top) < 12.9 && Math.abs(a.left - b.left) < 60;
+  for (const [i, a] of names.entries()) for (const b of names.slice(i + 1)) assert.ok(!isOver(a, b), `${a.item.name} and ${b.item.name}`);
+  assert.ok(names.some(({ left }) => left < 500));
+  assert.ok(names.every(({ top }) => top >= 0 && top <= 200));
 });

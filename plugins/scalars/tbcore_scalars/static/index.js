@@ -324,7 +324,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const bands = feed.bands.value;
   const numLines = tab.isGrouped ? bands.length || NaN : parts.flatMap(({ runs }) => runs).length;
   // In narrower cards there is no space for names.
-  const named = numLines < 9 && feed.pixels.value > 500 * devicePixelRatio;
+  const named = numLines < 13 && feed.pixels.value > 500 * devicePixelRatio;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
   const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];

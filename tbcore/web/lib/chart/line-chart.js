@@ -119,7 +119,7 @@ export class LineChart {
     if (this.#model.setAxes(axes)) this.#update();
   }
 
-  /** Names up to eight lines and bands beside their ends, where that fits; not in a narrow chart. @param {boolean} isNamed */
+  /** Names up to twelve lines and bands at their ends; not in a narrow chart. @param {boolean} isNamed */
   async nameLines(isNamed) {
     if (isNamed === this.#isNamed) return;
     this.#isNamed = isNamed;

@@ -16,10 +16,12 @@ import { membersOf } from "./grouped.js";
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { Values } from "./columns.js" */
 
-/** With more groups, not every figure is formatted to find the column's width. */
-const MAX_MEASURED = 500;
+/** The mark of a group with too few values for a comparison. */
+const TOO_SMALL = "n too small";
 /** How many more decimals than the figure with the fewest the figures of a column have in common. */
 const MAX_MORE_DECIMALS = 1;
+/** With more groups, not every figure is formatted to find the column's width. */
+const MAX_MEASURED = 500;
 
 /** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
 export function hasAverages(attribute) {
@@ -86,13 +88,25 @@ export function describeGroups(average, spread) {
 
 /** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] @param {number} [decimals]  at least */
 export function formatGroup(statistics, average = "mean", decimals = 0) {
-  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average], decimals);
+  const { count, nonfinite, ended = 0, low } = statistics;
+  if (count + nonfinite + ended === 0) return "";
+  const isAlone = decimals > 0 && count > 0 && (count === 1 || Number.isNaN(low));
+  return isAlone ? formatCell(statistics.average, null, decimals) : figureAlone(statistics, AVERAGES[average], decimals);
 }
 
 /** What stands beside the figure of a group, such as `≈ best, 2 not finite`; "" for nothing. @param {Statistics} statistics @param {string} [mark] */
 export function formatGroupCounts(statistics, mark) {
   const { count, nonfinite, missing = 0, ended = 0 } = statistics;
   return [...new Set([...(mark ? [mark] : []), ...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })])].join(", ");
+}
+
+/** What `formatGroupCounts` says, in a few characters: `4/5` are in the figure or not finite, `×2` are not finite, as a cross in charts is. @param {Statistics} statistics @param {string} [mark] */
+export function formatGroupMarks(statistics, mark) {
+  const { low, count, nonfinite, missing = 0, ended = 0, diverged = 0 } = statistics;
+  const bad = diverged + (count > 0 ? nonfinite : 0);
+  const isSmall = mark === TOO_SMALL || (count > 1 && Number.isNaN(low));
+  const marks = [mark !== TOO_SMALL && mark, isSmall && "n<3", count + nonfinite > 0 && missing + ended > 0 && `${count + nonfinite}/${count + nonfinite + missing + ended}`, bad > 0 && `×${bad}`];
+  return marks.filter(Boolean).join(" ");
 }
 
 /**
@@ -132,7 +146,7 @@ export function formatSpan(runs, values, attribute) {
 export function measureGroups(statistics, average, marks, decimals) {
   const all = [...(statistics?.values() ?? [])];
   const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
-  const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupCounts(group, marks?.get(name)?.mark)));
+  const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupMarks(group, marks?.get(name)?.mark)));
   return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average, decimals))), countChars: countChars && countChars + 1 };
 }
 
