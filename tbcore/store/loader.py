@@ -213,7 +213,7 @@ class Loader:
         """Ends a pause of the thread, and makes it list all directories."""
         for root in self._logdir.paced:
             root.list_soon()
-        self.pauses.end()
+        self.pauses.wake.set()
 
     def wait_until_started(self, timeout: float) -> None:
         """Waits until the thread has scanned and begins to read, at most `timeout` seconds.
@@ -226,7 +226,7 @@ class Loader:
     def stop(self) -> None:
         """Ends the thread after its current time slice; waits for it at most half a second."""
         self.pauses.stopping.set()
-        self.pauses.end()
+        self.pauses.wake.set()
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         for thread in self.threads:
             thread.join(max(deadline - time.monotonic(), 0))

@@ -46,7 +46,7 @@ class Pauses:
     """The pauses between the passes of a loader: how long they are, and what ends one early.
 
     They double while nothing is new and no data has been requested for a while: see `Tuning`. All
-    methods but `end` and `watch_soon` are for the loader's thread.
+    methods but `watch_soon` are for the loader's thread.
     """
 
     def __init__(
@@ -58,7 +58,6 @@ class Pauses:
         interval: float,
         tuning: Tuning,
     ) -> None:
-        """Setting `wake` ends a pause."""
         self.interval = interval
         """The usual pause in seconds; 0 if there is only one pass."""
         self.stopping = threading.Event()
@@ -66,7 +65,9 @@ class Pauses:
         self.watcher: threading.Thread | None = None
         """The thread that waits for changes of files; None before there is one."""
         self._board, self._logdir, self._index = board, logdir, index
-        self._wake, self._tuning = wake, tuning
+        self._tuning = tuning
+        self.wake = wake
+        """Ends the pause when it is set; during a pass, the one after the pass."""
         self._last = interval
         """The pause after the last pass, in seconds."""
         self._seen: object = None
@@ -75,10 +76,6 @@ class Pauses:
         """Whether `watch_soon` was called, but the directories are not watched yet."""
         self._reports_all = False
         """Whether the system reports all changes to `watcher`."""
-
-    def end(self) -> None:
-        """Ends the pause; during a pass, the one after the pass."""
-        self._wake.set()
 
     def wait(self, pass_seconds: float, *, is_being_written: bool) -> None:
         """Waits until the next pass is due. `pass_seconds` is the duration of the last one.
@@ -91,10 +88,10 @@ class Pauses:
         shortest = min(shortest, self.interval)
         if not self.stopping.wait(shortest):
             pause = self.next(is_quiet=is_quiet) - shortest
-            self._wake.wait(min(pause, _MAX_WAIT_SECONDS) if is_being_written else pause)
+            self.wake.wait(min(pause, _MAX_WAIT_SECONDS) if is_being_written else pause)
         # Cleared before the next scan, which may miss a change made during the scan. Such a change
         # sets the event again, so that the next pause ends early.
-        self._wake.clear()
+        self.wake.clear()
 
     def next(self, *, is_quiet: bool) -> float:
         """Seconds until the next pass; `is_quiet` if the last one found nothing new."""
@@ -121,7 +118,7 @@ class Pauses:
     def watch_soon(self) -> None:
         """Makes `start_watching` start, at the end of the pause, which ends at once."""
         self._is_to_watch = True
-        self._wake.set()
+        self.wake.set()
 
     def start_watching(self) -> None:
         """Starts to watch the directories for changes, if it is to and any of them exists.
@@ -130,7 +127,7 @@ class Pauses:
         requests are waiting for data. Called after each pass until there is a directory to watch.
         """
         paths = [spec.path for spec in self._logdir.specs]
-        watcher = watch(paths, self._wake, self.stopping) if self._is_to_watch else None
+        watcher = watch(paths, self.wake, self.stopping) if self._is_to_watch else None
         if watcher is not None:
             self._reports_all = all(
                 storage_of(path).requests_cost or reports_all_changes(path) for path in paths
@@ -138,7 +135,7 @@ class Pauses:
             self.watcher = watcher
             self._is_to_watch = False
             # Changes made before the watcher is ready are not reported: scan once more for them.
-            self._wake.set()
+            self.wake.set()
 
 
 def watch(

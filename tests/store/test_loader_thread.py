@@ -145,7 +145,7 @@ def test_waking_ends_a_pause(logs: Logs) -> None:
     logs.loader.start()
     logs.wait_until(lambda: logs.board.status.passes == 1)
     logs.write("run/a.tfevents", 1)
-    logs.loader.pauses.end()
+    logs.loader.pauses.wake.set()
     logs.wait_until(lambda: logs.steps() == [1])
     logs.end()
 
