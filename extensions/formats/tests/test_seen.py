@@ -47,6 +47,7 @@ def test_a_run_says_which_file_it_is_from(
 ) -> None:
     """To the page, to `ls`, and to Python; event files have no such line."""
     sources = tbcore_client(LIGHTNING).get("data/run_details").json()["sources"]
+    assert len({source.pop("id") for source in sources.values()}) == 2
     csv = {"has_times": False, "state": ""}
     files = {f"version_{n}": f"version_{n}/metrics.csv" for n in (0, 2)}
     assert sources == {run: {"file": file, **csv} for run, file in files.items()}
