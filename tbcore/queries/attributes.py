@@ -68,7 +68,8 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         """`names` has each name once for each run that has it."""
-        self._num_runs = Counter(names)
+        self.num_runs = Counter(names)
+        """Maps each name to the number of runs that have it."""
         self.close = lru_cache(maxsize=32)(self._close)
         """Returns up to three names that are similar to an unknown one. Among 100,000 names, the
         search takes 0.3 s, and a page asks again after each commit."""
@@ -76,7 +77,7 @@ class Names:
     @cached_property
     def _by_lowered(self) -> Mapping[str, list[str]]:
         by_lowered: dict[str, list[str]] = {}
-        for name in self._num_runs:
+        for name in self.num_runs:
             by_lowered.setdefault(name.lower(), []).append(name)
         return by_lowered
 
@@ -88,7 +89,7 @@ class Names:
         """The names that equal a name, or match a glob, once they are lower-cased."""
         if isinstance(name, str):
             return frozenset(self.candidates(name))
-        return frozenset(n for n in self._num_runs if name.pattern.fullmatch(n.lower()))
+        return frozenset(n for n in self.num_runs if name.pattern.fullmatch(n.lower()))
 
     def _close(self, name: str) -> Sequence[str]:
         close = close_names(name.lower(), self._by_lowered)
@@ -96,12 +97,12 @@ class Names:
 
     def most_common(self) -> list[str]:
         """Up to MAX_NAMES names, the most common first. Names too long for a query are left out."""
-        names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
+        names = [name for name, _ in self.num_runs.most_common(MAX_NAMES)]
         return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
 
     def common(self) -> str:
         """The most common names for a message, and how many more there are."""
-        return listed(self.most_common(), len(self._num_runs))
+        return listed(self.most_common(), len(self.num_runs))
 
 
 class Unknown(NamedTuple):

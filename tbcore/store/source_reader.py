@@ -160,7 +160,8 @@ class SourceReader(RunReader):
 
     def _add(self, item: Read) -> None:
         if isinstance(item, str):
-            line = self._line(f": {item}")
+            is_named = item.startswith(tuple(f"{file.path}: " for file in self._source))
+            line = one_line(item) if is_named else self._line(f": {item}")
             if len(self.problems) < MAX_PROBLEMS and line not in self.problems:
                 self.problems.append(line)
                 self.read_errors.append(line)

@@ -107,6 +107,7 @@ def test_times_are_offered_if_a_run_has_them(
     tag = "train/box_loss"
     page = profile.open(server.url, f"#scalars&tagQuery=re:^{tag}$&scalars.x=relative")
     page.wait_for_function("(tag) => tb.label(tag).includes(': events, twin')", arg=tag)
+    page.get_by_text("1 run not drawn: no times in the log").wait_for()
     page.wait_for_function(f"() => {AXES}.length === 3")
     page.locator('.tb-run[title="events"] input').click()
     page.locator('.tb-run[title="twin"] input').click()

@@ -62,7 +62,7 @@ class Reader:
             # The states of one training begin with the same rows, also if they were copied.
             is_same = other.hashes == state.hashes[: len(other.hashes)]
             if other.file.mtime_ns > state.file.mtime_ns and not is_same:
-                yield "the state with the most rows is of an earlier training, and not shown"
+                yield f"{state.file.path}: it is of an earlier training, and not shown"
                 state = other
         begin, at = len(self._done), state.file.mtime_ns / 1e9
         if state.hashes[:begin] != self._done:

@@ -686,3 +686,17 @@ def test_a_state_is_parsed_as_json_is(text: str, problem: str | None, tmp_path: 
         return
     with pytest.raises(ValueError, match=problem):
         [*items_of(trainer_runs.Reader(), path)]
+
+
+def test_a_line_names_the_file_that_it_is_about(logs: Logs) -> None:
+    """Of several files of a run, it need not be the first."""
+    history = [{"step": step, "loss": 1.0} for step in range(5)]
+    for name, rows, at in ("checkpoint-9", history[3:], 1.7e9), (".", history, 1.6e9):
+        path = logs.path / "out" / name / "trainer_state.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"log_history": rows}))
+        os.utime(path, (at, at))
+    logs.load()
+    line = f"{logs.path}/out/trainer_state.json: it is of an earlier training, and not shown"
+    assert logs.board.status.problems == (line,)
+    assert logs.steps("out", "train/loss") == [3, 4]

@@ -47,6 +47,7 @@ def test_a_run_says_which_file_it_is_from(
 ) -> None:
     """To the page, to `ls`, and to Python; event files have no such line."""
     sources = tbcore_client(LIGHTNING).get("data/run_details").json()["sources"]
+    assert len({source.pop("id") for source in sources.values()}) == 2
     csv = {"has_times": False, "state": ""}
     files = {f"version_{n}": f"version_{n}/metrics.csv" for n in (0, 2)}
     assert sources == {run: {"file": file, **csv} for run, file in files.items()}
@@ -58,6 +59,14 @@ def test_a_run_says_which_file_it_is_from(
     assert {run.name: run.source for run in tbcore.open(LIGHTNING).values()} == found
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines()[1] == "version_0\tversion_0/metrics.csv"
+
+
+def test_losses_are_the_first_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of tags that as many runs have, as on the page; then those in the order of the file."""
+    (tmp_path / "log.csv").write_text("epoch,lr,grad_norm,acc,val_loss,loss\n0,1,1,1,1,1\n")
+    assert main(["ls", str(tmp_path)]) == 0
+    header = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert header[-3:] == ["val_loss:last", "loss:last", "acc:last"]
 
 
 def test_a_run_has_the_state_that_its_program_logged(
@@ -120,6 +129,18 @@ def test_runs_without_times_are_on_no_axis_of_times(tbcore_client: Callable[...,
         asked["groups"] = {"all": runs}
         header, _ = read_columns(client.post("data/plugin/scalars/bands", json=asked).content)
         assert header["groups"][0]["num_runs"] == len(shown)
+
+
+def test_custom_scalars_name_runs_without_times(tbcore_client: Callable[..., Any]) -> None:
+    pytest.importorskip("tbcore_custom_scalars")
+    client = tbcore_client(LIGHTNING, plugins=["custom_scalars"])
+    margin = dict.fromkeys(("value", "lower", "upper"), "train_loss_step")
+    for runs in (["version_0", "version_1"], ["version_1"]):
+        for route, asked in {"lines": {"tags": ["train"]}, "margins": {"series": [margin]}}.items():
+            body = {"runs": runs, **asked}
+            answer = client.post(f"data/plugin/custom_scalars/{route}", json=body)
+            header, _ = read_columns(answer.content)
+            assert header.get("untimed", []) == runs[:-1]
 
 
 def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:

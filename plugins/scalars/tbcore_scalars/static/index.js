@@ -327,7 +327,10 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const named = numLines < 13 && feed.pixels.value > 500 * devicePixelRatio;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
-  const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
+  const isOfTimes = options.x === "relative" || options.x === "wall_time";
+  const numUntimed = isOfTimes ? new Set(parts.flatMap(({ runs }) => runs.map(({ name }) => name)).filter((name) => untimed.value.has(name))).size : 0;
+  const untimedNote = numUntimed > 0 ? [`${plural(numUntimed, "run")} not drawn: no times in the log`] : [];
+  const notes = [...untimedNote, ...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
   /** A note that few cards have. @param {string} of @param {object} props */
   const cardNote = (of, props) => html`<${Lazy} load=${() => styled(host, import("./card-notes.js"))} ...${{ of, tab, parts, ...props }} />`;
   return html`<${ChartCard}
