@@ -114,6 +114,10 @@ class Loader(TBLoader):
 INLINE = "<!doctype html><script>document.title = 1</script><p onclick=alert(1)>"
 
 
+OLD_CODE = "raise TypeError('Descriptors cannot be created directly.\\nRegenerate this code.')"
+"""What code does at its import that was generated for a protobuf before version 4."""
+
+
 class Installed:
     """A folder on the module path with plugins of TensorBoard, as pip installs them."""
 
@@ -138,6 +142,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     found = Installed(tmp_path / "packages")
     found.add("fake", FAKE, "Loader", fake=INLINE)
     found.add("broken", 'raise RuntimeError("no <b>GPU</b> here")', "Loader")
+    found.add("old", OLD_CODE, "Loader")
     found.add("none", FAKE.replace("return Fake(context)", "return None"), "Loader")
     found.add("exits", "import sys; sys.exit(5)", "Loader")
     monkeypatch.setattr(sys, "path", [*sys.path, str(found.folder)])

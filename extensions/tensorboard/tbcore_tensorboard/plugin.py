@@ -29,6 +29,15 @@ FILES = {
     "torch_profiler": "*.pt.trace.json",
 }
 """The files by which a plugin that reads no series has something to show."""
+HOW_TO_LOG = {
+    "profile": {
+        "JAX": "import jax\n\njax.profiler.start_trace('runs/a')\n...\njax.profiler.stop_trace()",
+    },
+    "projector": {
+        "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+        "writer = SummaryWriter('runs/a')\nwriter.add_embedding(vectors, metadata=labels)",
+    },
+}
 NEED_EVAL = ("projector",)
 LOOK_SECONDS = 60
 """Time between two searches for such files."""
@@ -107,8 +116,10 @@ def _tab(entry: EntryPoint) -> object:
     claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
     info = PluginInfo(
         title=entry.name.replace("_", " ").title(),
-        description=f"{source}, a plugin of TensorBoard, in a process of its own.",
+        description=f"A plugin of TensorBoard ({source}), in a process of its own."
+        + (f" It shows files such as {pattern}." if pattern else ""),
         claims=claims,
+        how_to_log=HOW_TO_LOG.get(entry.name, {}),
         order=95,
         page_allows=["frames", *(["eval"] if entry.name in NEED_EVAL else [])],
         api=1,

@@ -62,6 +62,7 @@ def test_a_process_that_ends_has_a_card_and_starts_again(
     [
         ("broken", "RuntimeError: no &lt;b&gt;GPU&lt;/b&gt; here"),
         ("exits", "SystemExit: 5"),
+        ("old", "TypeError: Descriptors cannot be created directly."),
         ("none", "RuntimeError: its loader returned no plugin; a package that it needs is missing"),
     ],
 )

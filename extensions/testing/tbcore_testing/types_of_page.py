@@ -6,6 +6,7 @@ checkout they are made when they are asked for.
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import subprocess
@@ -13,11 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import tbcore
 from tbcore import TbcoreError
 
 TYPES = Path(__file__).parent / "types"
-CHECKOUT = Path(tbcore.__file__).parents[1]
+CHECKOUT = Path(inspect.getfile(TbcoreError)).parents[1]
 """Where the core is, which is a checkout if it was installed with `pip install -e`."""
 
 
