@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +112,93 @@ def test_figures_in_a_column_are_aligned_and_no_column_of_groups_is_empty(open_p
           return Math.abs(end(head) - end(cell.firstChild)) < 12;
         }"""
     )
+
+
+def test_the_best_line_is_above_those_that_it_meets(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Also where it is the last by its name; the first of the run list is above all others."""
+    for run, last in {"a": 1.0, "m": 0.9, "z": 0.5}.items():
+        write_run(
+            tmp_path / "logs",
+            run,
+            scalars={"loss": [1.0 + 1 / (1 + s) for s in range(100)] + [last]},
+        )
+    page = profile.open(
+        serve(tmp_path / "logs").url, "#scalars&columns=loss:last&sort=%2Bloss:last"
+    )
+    # Edges of a line let through what is below: the nearest of the three colours counts.
+    nearest = """() => {
+      const colors = tb.colors();
+      const canvas = tb.canvas('loss');
+      const counts = { a: 0, m: 0, z: 0 };
+      if (!canvas || Object.keys(colors).length < 3) return counts;
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) {
+        const distance = (run) => [1, 3, 5].reduce((sum, at, k) =>
+          sum + (parseInt(colors[run].slice(at, at + 2), 16) - data[i + k]) ** 2, 0);
+        const [run] = ['a', 'm', 'z'].sort((x, y) => distance(x) - distance(y));
+        if (data[i + 3] > 128 && distance(run) < 8000) counts[run]++;
+      }
+      return counts;
+    }"""
+    until(lambda: (found := page.evaluate(nearest))["z"] > 3 * (found["a"] + found["m"]) + 100)
+
+
+def test_runs_are_pairs_by_a_hyperparameter_and_nothing_is_said_twice(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Names tell nothing here. In the run list, in HParams, and in Compare."""
+    logdir = tmp_path / "logs"
+    words = ["brisk", "calm", "dark", "early", "fine", "glad", "hazy", "idle"]
+    for name, losses in {"a": (1.0, 2.0, 3.0), "b": (1.1, 2.1, 3.11), "c": (4.0, 4.5)}.items():
+        for seed, loss in enumerate(losses):
+            hparams = {"model": name, "seed": seed}
+            scalars = {"val/loss": [(0, 5.0), (10, loss)]}
+            write_run(logdir, f"{name}-{words.pop()}", scalars=scalars, hparams=hparams)
+    server = serve(logdir)
+    rules = "group=by:model&average=mean-interval"
+    page = profile.open(server.url, f"#hparams&{rules}&columns=val/loss:min&sort=%2Bval/loss:min")
+    in_hparams = """() => Object.fromEntries(tb.all('tbody tr[data-name]').map((row) => [
+      row.dataset.name, row.innerText.match(/best|≈ best|n too small/g)?.join() ?? '']))"""
+    marks = {"model=a": "best", "model=b": "", "model=c": "n too small"}
+    until(lambda: page.evaluate(in_hparams) == marks)
+    in_list = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')]
+      .filter((row) => /^model=/.test(row.title))
+      .map((row) => [row.title, row.querySelector('.tb-step')?.textContent ?? '']))"""
+    until(lambda: page.evaluate(in_list) == marks)
+    page = profile.open(server.url, f"#compare&{rules}")
+    in_compare = """() => [...tb.all('.compare-table tr').find(
+      (row) => /lowest/.test(row.innerText))?.cells ?? []].slice(1).map(
+        (cell) => cell.querySelector('.compare-best')?.textContent ?? '')"""
+    until(lambda: page.evaluate(in_compare) == list(marks.values()))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_run_that_is_deleted_while_no_page_is_open_recolours_no_other(
+    serve: Any, profile: Any, tmp_path: Path, grouped: bool
+) -> None:
+    """Nor does a group of runs recolour another group."""
+    logdir = tmp_path / "logs"
+    for number in range(14):
+        for seed in range(2 if grouped else 1):
+            write_run(logdir, f"c{number:02}/s{seed}", scalars={"loss": [1.0, 0.5]})
+    server = serve(logdir)
+    fragment = f"#scalars&view=list{'&group=seeds' if grouped else ''}"
+    colors_of = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')].map(
+      (row) => [row.title.split('/')[0],
+                row.querySelector('input').style.getPropertyValue('--tb-check')]))"""
+    page = profile.open(server.url, fragment)
+    until(lambda: len(page.evaluate(colors_of)) == 14 and all(page.evaluate(colors_of).values()))
+    before = page.evaluate(colors_of)
+    assert len(set(before.values())) == 14
+    kept = "() => Object.keys(localStorage).some((key) => key.includes('#seen '))"
+    page.wait_for_function(kept)
+    page.goto("about:blank")
+    for number in range(0, 14, 3):
+        shutil.rmtree(logdir / f"c{number:02}")
+        del before[f"c{number:02}"]
+    with_seeds = len(before) * (2 if grouped else 1)
+    until(lambda: len(json.load(urllib.request.urlopen(f"{server.url}/data/runs"))) == with_seeds)
+    page = profile.open(server.url, fragment)
+    until(lambda: page.evaluate(colors_of) == before)

@@ -676,7 +676,7 @@ def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
     assert texts[0] == "loss"
     assert texts[-2:] == [name, "b"]
     assert texts.count("loss") == 2  # also at the y axis
-    assert {"0", "50", "100", "step", "smoothed by 0.6"} <= set(texts)
+    assert {"0", "50", "100", "step", "smoothed by 0.6, cross: NaN"} <= set(texts)
     assert RED in strokes
     assert BLUE in strokes
     size = page.evaluate(

@@ -58,6 +58,11 @@ _SEED = re.compile(
 """A word for the repetitions of an experiment, with a number."""
 _NUMBER = re.compile(r"(?<![\d.])(?<!\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+\Z", re.ASCII)
 """An integer at the end that is not the end of a decimal number."""
+_REPETITION = re.compile(
+    r"(?:^|[^a-z])(?:seeds?|random_state|repeat|replicate|repetition|trial|fold)"
+    r"(?:[^a-z]*|[^a-z]+(?:id|number|index))\Z"
+)
+"""Names of hyperparameters that number the repetitions of a training."""
 _REST = re.compile(rf"^[{_ENDS}]+|[{_ENDS}=:#]+\Z")
 _PART = re.compile(
     r"/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)\Z", _FLAGS
@@ -287,13 +292,18 @@ def statistics_of(
 
 
 def marks_of_best(
-    groups: Groups, runs: Sequence[str], values: Sequence[float | None], *, is_lowest: bool
+    groups: Groups,
+    runs: Sequence[str],
+    values: Sequence[float | None],
+    hparams: Callable[[str], Mapping[str, Any]],
+    *,
+    is_lowest: bool,
 ) -> list[str]:
     """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
     `n too small` or "".
 
-    None stands for a run whose value is in no mean. `tbcore.values.differences_from_best` has the
-    rule.
+    None stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
+    `tbcore.values.differences_from_best` has the rule.
     """
     members: list[dict[str, float]] = [{} for _ in groups.names]
     for run, code, value in zip(runs, groups.of_run.tolist(), values, strict=True):
@@ -301,7 +311,8 @@ def marks_of_best(
             members[code][run] = value
     if sum(map(bool, members)) < 2:
         return [""] * len(members)
-    p = differences_from_best(list(map(_by_seed, members)), "min" if is_lowest else "max")
+    keyed = _by_seeds(members, {run: hparams(run) for own in members for run in own})
+    p = differences_from_best(keyed, "min" if is_lowest else "max")
     is_known = np.isfinite(p).sum() > 1
     return [
         "best" if x > 1
@@ -310,6 +321,29 @@ def marks_of_best(
         else ""
         for x, own in zip(p.tolist(), members, strict=True)
     ]  # fmt: skip
+
+
+def _by_seeds(
+    members: Sequence[Mapping[str, float]], hparams: Mapping[str, Mapping[str, Any]]
+) -> Sequence[Mapping[str, float]]:
+    """The values of groups by the first hyperparameter for repetitions that differs between all
+    runs of each group, and of which two groups have the same values; else by names of runs."""
+    for name in sorted({name for own in hparams.values() for name in own}):
+        if not _REPETITION.search(re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()):
+            continue
+        keyed = [
+            {
+                group_text(hparams[run][name]): value
+                for run, value in values.items()
+                if hparams[run].get(name) is not None
+            }
+            for values in members
+        ]
+        is_whole = list(map(len, keyed)) == list(map(len, members))
+        sets = [frozenset(own) for own in keyed if own]
+        if is_whole and len(set(sets)) < len(sets):
+            return keyed
+    return list(map(_by_seed, members))
 
 
 def _by_seed(values: Mapping[str, float]) -> Mapping[str, float]:

@@ -174,5 +174,7 @@ test("facts that differ inside a group are a span", () => {
   const values = new Map([["a", 820], ["b", 1180], ["c", 820]]);
   const step = /** @type {any} */ ({ kind: "fact", name: "step" });
   assert.equal(formatSpan(["a", "b", "none"], values, step), "820–1,180");
+  const { rows } = groupTableOf(["a", "b", "c"], new Map([["a", "g"], ["b", "g"]]), [{ text: "step", attribute: step, values }]);
+  assert.deepEqual(rows, [["g", 2, "820–1180"], ["c", 1, 820]]);
   assert.deepEqual([formatSpan(["a", "c"], values, step), formatSpan(["none"], values, step), formatSpan(["a", "b"], values, /** @type {any} */ ({ kind: "hparam", name: "lr" }))], ["", "", ""]);
 });

@@ -79,6 +79,7 @@ def list_runs(
         left_out = grouped(selection.archived_others(logs, names), by, lambda: attributes)
         table = group_table(
             groups, names, chosen, RunNotes(lambda: logs.notes), left_out,
+            lambda run: logs[run].hparams,
             order=order, reverse=reverse, limit=limit, is_named=columns is not None,
         )  # fmt: skip
         if is_terminal() and form is None:

@@ -177,6 +177,7 @@ const NAMES = { last: "last", min: "lowest", max: "highest" };
  * @returns {Row[]}
  */
 export function valueRows(columns, factsOf, tags, valueOf, averaging) {
+  const hparams = columns.some(({ isGroup }) => isGroup) ? hparamsOf(columns, factsOf) : [];
   /** @param {string} tag @param {"last" | "min" | "max"} which @returns {Row} */
   const rowOf = (tag, which) => {
     const cells = columns.map(({ runs, isGroup }) => {
@@ -192,7 +193,7 @@ export function valueRows(columns, factsOf, tags, valueOf, averaging) {
     });
     const [base] = cells;
     for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
-    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which);
+    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which, hparams);
     return { key: `${which} ${tag}`, label: tag, note: NAMES[which], cells, isSame: areSame(cells) };
   };
   return tags.flatMap((tag) => /** @type {("last" | "min" | "max")[]} */ (["last", ...extremesOf(tag)]).map((which) => rowOf(tag, which)));
@@ -236,9 +237,22 @@ export function changeOf(base, value) {
   return base === 0 ? text : `${text} (${sign}${formatValue(Math.abs(change / base) * 100, 3)} %)`;
 }
 
-/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which */
-function markBest(cells, which) {
-  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which) : [];
+/** The values of hyperparameters by run, each with its name. @param {readonly Column[]} columns @param {FactsOf} factsOf */
+function hparamsOf(columns, factsOf) {
+  /** @type {Map<string, Map<string, unknown>>} */
+  const found = new Map();
+  for (const { name } of columns.flatMap(({ runs }) => runs)) {
+    for (const [path, , value] of factsOf.get(name)?.hparams?.rows ?? []) {
+      const key = path.join(".");
+      found.set(key, (found.get(key) ?? new Map()).set(name, value));
+    }
+  }
+  return [...found];
+}
+
+/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which @param {ReturnType<typeof hparamsOf>} hparams */
+function markBest(cells, which, hparams) {
+  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which, hparams) : [];
   const numbers = cells.flatMap(({ value }) => (value !== undefined && Number.isFinite(value) ? [value] : []));
   const best = numbers.reduce((a, b) => (which === "min" ? Math.min(a, b) : Math.max(a, b)), which === "min" ? Infinity : -Infinity);
   const areEqual = numbers.every((number) => number === best);

@@ -47,7 +47,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
       <h4>Download this chart as an image, or all its points</h4>
-      ${cloneElement(pictures, /** @type {any} */ ({ note: () => noteOf(tab, parts, feed, pictures.props.note) }))}
+      ${cloneElement(pictures, /** @type {any} */ ({ name: fileName, note: () => noteOf(tab, parts, feed, pictures.props.note) }))}
       <div class="numbers">
         ${/** @type {const} */ (["csv", "json"]).map(
           (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName, tab.options.x))}>

@@ -22,10 +22,8 @@ import { DASHES, LinesStore, SCALES, axisOf, described, untimed, yAxisOf } from 
 const X_AXIS_CHOICES = [
   ["step", "Step", ""],
   ["relative", "Relative", "Time since the run's first value"],
-  ["wall_time", "Wall time", "Date and time of each value"],
+  ["wall_time", "Wall time", ""],
 ];
-const SMOOTHING_HELP =
-  "Exponential is TensorBoard's; window and gaussian are centred and do not lag. Long runs need a weight close to 1. Off by default: it hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
@@ -69,7 +67,7 @@ export default {
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
       { key: "click", label: "Pin a step in all tabs (or Enter); ← → or dragging moves it, Delete or × removes it" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
-      { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
+      { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows all" },
     ]);
 
     /** Sends a key that was pressed outside all cards to the hovered card. @param {KeyboardEvent} event */
@@ -165,7 +163,7 @@ function Dashboard({ host, store, tags }) {
       />
       <${Smoothing}
         value=${options.smooth}
-        why=${SMOOTHING_HELP}
+        why="Exponential is TensorBoard's; the others do not lag. All hide spikes."
         onChange=${(/** @type {number} */ weight) => set("smooth", weight)}
         kind=${options.smoothKind}
         onKind=${(/** @type {OwnOptions["smoothKind"]} */ kind) => set("smoothKind", kind)}
@@ -353,7 +351,6 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
-    picture=${{ name: facet + tags.join("_") }}
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&

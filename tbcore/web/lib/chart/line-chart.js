@@ -84,7 +84,7 @@ export class LineChart {
 
   /**
    * Replaces all lines. View and hover stay as they are, so this can be called whenever lines grow.
-   * @param {readonly import("./types.js").Line[]} lines  in drawing order
+   * @param {readonly import("./types.js").Line[]} lines  the first is drawn above all others
    */
   setLines(lines) {
     this.#model.lines = lines;
@@ -196,8 +196,7 @@ export class LineChart {
   /**
    * The chart as a figure for a paper: an SVG document of this width, with letters of 8 points.
    * @param {number} inches  0 for the size on the screen, and its letters
-   * @param {string} [note]
-   * @param {import("./types.js").FigureWishes} [wishes]
+   * @param {string} [note] @param {import("./types.js").FigureWishes} [wishes]
    * @returns {Promise<string>}
    */
   async toFigure(inches, note, wishes) {

@@ -195,7 +195,7 @@ export {};
  *
  * @typedef {object} Scene  a chart as it was last drawn; the functions that draw it and that find
  *   its points depend on nothing else
- * @property {readonly Item[]} items  in drawing order
+ * @property {readonly Item[]} items  in the order of the legend: see `linesOf`
  * @property {readonly Item[]} axisItems  those that determine the ranges of the axes
  * @property {Axis & { kind: XAxis }} x
  * @property {Axis} y

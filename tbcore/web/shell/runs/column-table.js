@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatGroupMarks, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
+import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatGroupMarks, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, repetitionsIn, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
 import { fitAgain, fitListFor, namesWidth } from "./fit.js";
@@ -70,11 +70,14 @@ export function makeTable(state) {
     const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
     return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, groups: statistics.value[columns.value.indexOf(sorted.value.column)] };
   });
+  /** The hyperparameters that may tell which runs of groups are pairs, where means are compared. */
+  const repetitions = computed(() => (members.value && sorted.value && average.value === "mean" && hasAverages(sorted.value.column.attribute) ? repetitionsIn(attributes) : []));
   /** What stands beside the means of the column that the list is sorted by. */
   const marks = computed(() => {
     const { column, values, isDescending } = sorting.value ?? {};
     if (!column || !values || !members.value || average.value !== "mean" || !hasAverages(column.attribute)) return null;
-    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true);
+    const hparams = repetitions.value.map((text) => /** @type {const} */ ([text, attributes.columnOf(text).value ?? new Map()]));
+    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true, hparams);
   });
   /** The widths of the columns in a list of these rows. Those that are empty there have few characters. @param {readonly Row[]} rows @returns {Widths} */
   const widthsFor = (rows) =>
@@ -102,7 +105,7 @@ export function makeTable(state) {
   effect(() => {
     const stopBefore = stopReading;
     const lasts = members.value ? columns.value.flatMap(({ attribute }) => lastOf(attribute) ?? []) : [];
-    stopReading = attributes.want([...columns.value.map(({ text }) => text), ...lasts]);
+    stopReading = attributes.want([...columns.value.map(({ text }) => text), ...lasts, ...repetitions.value]);
     stopBefore();
   });
   /** Sorts by a column: first ascending, then descending, then not. @param {Column} column */

@@ -3,7 +3,7 @@
  * table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { marksOfBest } from "../../lib/comparisons.js";
+import { isRepetition, marksOfBest } from "../../lib/comparisons.js";
 import { formatStep } from "../../lib/format.js";
 import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure, isAround } from "../../lib/group-figure.js";
 import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
@@ -64,10 +64,17 @@ function loggedOf(runs, values, last, attribute) {
  * @param {Values | null} last  what `lastIn` returns
  * @param {Attribute | null} attribute
  * @param {boolean} isDescending
+ * @param {Parameters<typeof marksOfBest>[2]} [hparams]
  */
-export function marksOfColumn(members, values, last, attribute, isDescending) {
-  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min");
+export function marksOfColumn(members, values, last, attribute, isDescending, hparams) {
+  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min", hparams);
   return new Map(Array.from(members.keys(), (name, i) => [name, marks[i]]));
+}
+
+/** The hyperparameters that number repetitions; none while their names are read. @param {import("./attributes.js").Attributes} attributes */
+export function repetitionsIn(attributes) {
+  attributes.wantNames();
+  return attributes.names.value?.hparams.filter(isRepetition).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
 }
 
 /** The column of the last values that tells which runs behind a column of lowest or highest values have diverged, and behind one of values at a step have ended before; null for another column. @param {Attribute | null} attribute */
@@ -134,11 +141,15 @@ export function decimalsOf(statistics, average) {
   return found.length === 0 ? 0 : Math.min(found[found.length - 1], found[0] + MAX_MORE_DECIMALS);
 }
 
-/** The lowest and the highest value of runs that have no fact in common: `820–1,180`; "" unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+/** The lowest and the highest value of runs that have no fact in common; null unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+function spanOf(runs, values, attribute) {
+  const numbers = attribute?.kind === "fact" ? runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b) : [];
+  return numbers[0] < numbers[numbers.length - 1] ? [numbers[0], numbers[numbers.length - 1]] : null;
+}
+
+/** The same as text: `820–1,180`; "" unless the values differ as they are shown. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
 export function formatSpan(runs, values, attribute) {
-  if (attribute?.kind !== "fact") return "";
-  const numbers = runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b);
-  const [low, high] = [numbers[0], numbers[numbers.length - 1]].map((number) => number !== undefined && formatCell(number, attribute));
+  const [low, high] = spanOf(runs, values, attribute)?.map((number) => formatCell(number, attribute)) ?? [];
   return low && high && low !== high ? `${low}–${high}` : "";
 }
 
@@ -174,7 +185,7 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
  * average and what is around it, or both ends of what is beside it; then the
  * number of finite values and that of others; of lowest and highest values, how many runs end with
  * NaN or infinity all the same, and of values at a step, how many runs ended before and are in no
- * other number. For each other column what all runs have in common.
+ * other number. For each other column what all runs have in common; of facts, else the lowest and the highest: `820–1180`.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, last?: Values | null }[]} columns
@@ -188,7 +199,7 @@ export function groupTableOf(runs, groupOf, columns, average = "mean", spread = 
   const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? partsOf(attribute).map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
     const cells = columns.flatMap(({ attribute, values, last }) => {
-      if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
+      if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? spanOf(members, values ?? new Map(), attribute)?.join("–") ?? ""];
       const statistics = statisticsOfRuns(members, values ?? new Map(), average, last, attribute, spread);
       const { low, high, count, nonfinite, diverged = 0, ended = 0 } = statistics;
       const ends = isAround(spread) ? [deviationOf(statistics)] : [low, high];
