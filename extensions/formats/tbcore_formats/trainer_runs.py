@@ -67,9 +67,9 @@ class Reader:
         begin, at = len(self._done), state.file.mtime_ns / 1e9
         if state.hashes[:begin] != self._done:
             raise FileReplacedError(state.file.path)
-        entries = (value for key, value in _items(_text(state.file)) if key is None)
-        for index, (entry, known) in enumerate(zip(entries, state.hashes, strict=True)):
-            if _hash(entry) != known:
+        entries = ((value, h) for key, value, h in _items(_text(state.file)) if key is None)
+        for index, ((entry, found), known) in enumerate(zip(entries, state.hashes, strict=True)):
+            if found != known:
                 raise FileReplacedError(state.file.path)  # It has changed since.
             if index >= begin:
                 yield from self._add(entry, at)
@@ -113,9 +113,9 @@ def _states(files: Sequence[EventFile]) -> list[_State]:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MB")
         hashes, others = array("q"), dict[str, Any]()
         try:
-            for key, value in _items(_text(file)):
+            for key, value, found_hash in _items(_text(file)):
                 if key is None:
-                    hashes.append(_hash(value))
+                    hashes.append(found_hash)
                 elif key in (*_FACTS, "trial_params", "log_history"):
                     others[key] = value
         except ValueError as error:
@@ -138,31 +138,29 @@ def _text(file: EventFile) -> str:
     return data.decode(json.detect_encoding(data), "surrogatepass")
 
 
-def _hash(entry: Any) -> int:
-    """The same for equal entries, also if NaN is in them."""
-    return hash(repr(sorted(entry.items()) if isinstance(entry, dict) else entry))
+def _items(text: str) -> Iterator[tuple[str | None, Any, int]]:
+    """The keys and values of an object in JSON, and of each entry a hash of its text, or 0.
 
-
-def _items(text: str) -> Iterator[tuple[str | None, Any]]:
-    """The keys and values of an object in JSON. The value of `log_history` is _LIST if it is an
-    array, whose elements follow one by one, with the key None. Raises ValueError."""
+    The value of `log_history` is _LIST if it is an array, whose elements follow one by one, with
+    the key None. Raises ValueError.
+    """
     mark, at = _mark(text, _mark(text, 0, "{")[1], '"}')
     while mark != "}":
         key, at = _DECODER.raw_decode(text, at - 1)
         at = _mark(text, at, ":")[1]
         begin = _SPACES.match(text, at).end()  # type: ignore[union-attr]
         if key == "log_history" and text.startswith("[", begin):
-            yield key, _LIST
+            yield key, _LIST, 0
             at = _SPACES.match(text, begin + 1).end()  # type: ignore[union-attr]
             mark, at = ("]", at + 1) if text.startswith("]", at) else ("[", at)
             while mark != "]":
                 begin = _SPACES.match(text, at).end()  # type: ignore[union-attr]
                 value, at = _DECODER.raw_decode(text, begin)
-                yield None, value
+                yield None, value, hash(text[begin:at])
                 mark, at = _mark(text, at, ",]")
         else:
             value, at = _DECODER.raw_decode(text, begin)
-            yield key, value
+            yield key, value, 0
         mark, at = _mark(text, at, ",}")
         if mark == ",":
             mark, at = _mark(text, at, '"')

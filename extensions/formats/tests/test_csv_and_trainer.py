@@ -257,7 +257,7 @@ def test_the_history_of_a_trainer_equals_the_truth(tmp_path: Path) -> None:
     assert found_runs == {"x": ["10", "11"], ".": ["2"]}
 
 
-def test_a_history_that_differs_from_what_was_read_is_read_anew(logs: Logs) -> None:
+def test_a_history_that_differs_from_what_was_read_is_read_again(logs: Logs) -> None:
     """Also if it is longer: another training has begun in the same directory."""
     path = logs.path / "run" / "trainer_state.json"
     path.parent.mkdir()

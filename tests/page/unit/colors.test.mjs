@@ -89,7 +89,7 @@ test("runs that are deleted or archived recolour no line that stays, whatever is
       if (change === 3) filter = filter ? "" : pick(["m1", "m2", "s1", "5", "nothing"]);
       if (change === 4) isGrouped = !isGrouped;
       if (change === 5) {
-        // The page is loaded again; meanwhile, a run was deleted.
+        // The page is loaded again; in between, a run was deleted.
         seen = [];
         there.delete(pick([...there]) ?? "");
       }

@@ -42,13 +42,13 @@ export function keepSeen(state) {
       if (text === kept.get(key)) continue;
       kept.set(key, text);
       store(PREFIX + key, text);
-      makeRoom(PREFIX + key);
+      evictOthers(PREFIX + key);
     }
   });
 }
 
 /** Forgets others, while all take too much space. @param {string} key  of what stays */
-function makeRoom(key) {
+function evictOthers(key) {
   const others = Object.keys(localStorage).filter((other) => other.startsWith(`${PREFIX}#seen `) && other !== key);
   let numChars = others.reduce((sum, other) => sum + (localStorage.getItem(other)?.length ?? 0), 0);
   for (const other of others) {

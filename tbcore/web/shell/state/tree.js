@@ -183,10 +183,12 @@ export function shortAge(seconds) {
   return days < 366 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
 }
 
+/** Maps the states of runs of other programs to sentences. */
+const SENTENCES = new Map([["finished", " It finished."], ["failed", " It failed."], ["running", " It has logged no end."]]);
+
 /** Where a run of another program is from, and what that says about its end. @param {NonNullable<RunDetails["source"]>} source */
 export function describeSource({ file, has_times: hasTimes, state }) {
-  const end = { finished: " It finished.", failed: " It failed.", running: " It has logged no end." }[state] ?? "";
-  return `From ${file}${hasTimes ? "" : ", which has no times of its own"}.${end}`;
+  return `From ${file}${hasTimes ? "" : ", which has no times of its own"}.${SENTENCES.get(state) ?? ""}`;
 }
 
 /** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */
