@@ -5,6 +5,7 @@
     exp/{seed}        ... where `{...}` is; `*` is any text that they have in common
     re:lr=([^_]+)     runs with the same text in the parentheses of a regular expression
     by:lr,model       runs with equal values of these attributes; also without `by:`
+    by:lr~            runs with numbers in the same range of 1, 2, 5, 10, 20, 50, ...
 
 A run that a rule does not match is a group of its own. tbcore/web/shell/state/groups.js is the same
 for the page, and tests/groups.json has what both must do. The statistics are those of
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +65,8 @@ _REPETITION = re.compile(
     r"(?:[^a-z]*|[^a-z]+(?:id|number|index))\Z"
 )
 """Names of hyperparameters that number the repetitions of a training."""
+_FINITE = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?", re.ASCII)
+"""A number as `group_text` writes it."""
 _REST = re.compile(rf"^[{_ENDS}]+|[{_ENDS}=:#]+\Z")
 _PART = re.compile(
     r"/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)\Z", _FLAGS
@@ -144,10 +148,13 @@ def _by_expression(text: str) -> Grouper:
 
 
 def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
-    values: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, str]] = {}
     for text in split_attributes(texts):
-        name, found = _values(text, columns)
-        values[name] = {r: v for r, v in zip(columns.runs, found, strict=True) if v is not None}
+        is_range = len(text) > 1 and text[-1] == "~" != text[-2]
+        name, found = _values(text[:-1] if is_range else text, columns)
+        text_of = range_text if is_range else group_text
+        pairs = zip(columns.runs, found, strict=True)
+        values[name] = {run: text_of(value) for run, value in pairs if value is not None}
     if not values:
         raise BadRequestError("name hyperparameters after by:, as in by:lr,optimizer")
 
@@ -156,12 +163,25 @@ def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
             return run
         part = _PART.search(run)
         texts = [
-            f"{name}={group_text(known[run])}" if run in known else f"no {name}"
+            f"{name}={known[run]}" if run in known else f"no {name}"
             for name, known in values.items()
         ]
         return ", ".join(texts) + (part[0] if part else "")
 
     return group
+
+
+def range_text(value: Any) -> str:
+    """The range of 1, 2, 5, 10, 20, 50, ... that has a number, with its lower end; the text of any
+    other value."""
+    text = group_text(value)
+    if not _FINITE.fullmatch(text) or not (number := Decimal(text)):
+        return text
+    sign, digits, _ = number.as_tuple()
+    digit, exponent = digits[0], number.adjusted()
+    ends = (1, 2) if digit < 2 else (2, 5) if digit < 5 else (5, 10)
+    first, last = (group_text(float(f"{'-' * sign}{end}e{exponent}")) for end in ends)
+    return f"{last} to {first}" if sign else f"{first} to {last}"
 
 
 def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:

@@ -25,7 +25,7 @@ from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore.engine import in_quotes
 from tbcore_logs import Logs
-from tbcore_logs.groups import Groups, group_runs, marks_of_best
+from tbcore_logs.groups import Groups, group_runs, marks_of_best, range_text
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
@@ -59,6 +59,11 @@ def test_runs_with_equal_attributes_are_a_group(case: Any, logs: Logs) -> None:
     for rule in (case["rule"], case["rule"].removeprefix("by:")):
         names, of_run = group_runs(rule, list(case["groups"]), logs.attributes)
         assert [names[code] for code in of_run] == list(case["groups"].values())
+
+
+@pytest.mark.parametrize(("value", "text"), CASES["ranges"])
+def test_ranges_of_numbers_have_their_lower_ends(value: Any, text: str) -> None:
+    assert range_text(value) == text
 
 
 @pytest.mark.parametrize("case", CASES["mistakes"], ids=lambda case: case["rule"])
