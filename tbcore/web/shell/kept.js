@@ -1,12 +1,11 @@
 /**
- * What is kept of what users do, by the module of an extension that keeps notes: on the server, and in this browser where they left off, and which runs they had.
+ * What is kept of what users do, by the module of an extension that keeps notes: on the server, and in this browser where they left off.
  */
 
 import { computed, signal } from "@preact/signals-core";
 import { adoptStyles } from "../lib/ui/lazy.js";
 import { forget, isPlain, openPlain, watchLeftOff } from "./state/left-off.js";
 import { linkOf, pictureOf } from "./state/picture.js";
-import { keepSeen } from "./state/seen-runs.js";
 import { address } from "./state/server.js";
 
 /** @import { Notes, NotesModule } from "../host.js" */
@@ -43,7 +42,6 @@ export function start(state) {
 
 /** @param {State} state */
 async function load(state) {
-  keepSeen(state);
   const link = () => linkOf(state);
   state.notes.value = { ...NONE, link };
   if (state.status.value?.notes_generation !== undefined) state.notes.value = { ...(await loadNotes(state)), link };

@@ -123,7 +123,8 @@ export class State extends ServerState {
   /** Whether a run is checked, or would be if it were among the newest. @param {string} name */
   #wants = (name) => this.selection.value.except.get(name) ?? this.selection.value.base !== "none";
   #wanted = computed(() => this.listed.value.filter(this.#wants));
-  /** All runs that the page has had, and this browser before, with their groups, by what `seen-runs.js` keeps them under. @type {Map<string, Map<string, string>>} */ seen = new Map();
+  /** All runs that the page has had. @type {Set<string>} */
+  #seen = new Set();
   /**
    * The runs that match the run filter and that are checked, in the order of the list. If the newest are
    * checked by default, these are all that match and that the reader has not unchecked.
@@ -217,16 +218,14 @@ export class State extends ServerState {
   };
 
   /**
-   * The colours of runs or groups. Those in sight differ, and keep theirs when others are archived or deleted, if there are enough.
+   * The colours of runs or groups. Those in sight differ, and keep their colours when others are put
+   * away or deleted, as long as there are enough colours.
    * @param {readonly string[]} names @param {ReadonlyMap<string, string> | null} [groupOf]
    */
   colorsOf(names, groupOf) {
-    const key = `#seen ${this.frontends.value?.logdir} ${this.groupRule.value}`;
-    const seen = this.seen.get(key) ?? new Map(Object.entries(openPreferences(key).values.value));
-    this.seen.set(key, seen);
-    for (const run of this.allRuns.value) seen.set(run, groupOf?.get(run) ?? run);
-    const all = [...seen.keys()];
-    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(this.#wants).filter(this.runFilter.value.matches), this.#wanted.value], groupOf && seen));
+    this.allRuns.value.forEach((run) => this.#seen.add(run));
+    const all = [...this.#seen];
+    return colorsOf(names, this.theme.value, linesInSight([all, all.filter(this.#wants).filter(this.runFilter.value.matches), this.#wanted.value], groupOf));
   }
 
   /**
