@@ -7,13 +7,10 @@ metadata has the name of a TensorBoard plugin. This module uses that plugin's na
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
-
-if TYPE_CHECKING:
-    pass
 
 NAME_OF_FIELD = {
     "simple_value": "scalars",

@@ -150,6 +150,8 @@ class RunData:
 
     def drop_items(self) -> None:
         """Drops all rows that are no numbers, and what is known about their tags."""
+        if all(kind.is_scalar for info in self._schema.tags.values() for kind in info.kinds):
+            return  # The schema stays the one that equal runs share.
         self._drop(lambda column: None if column.is_scalar else -(1 << 63), -(1 << 63))
         scalars = {
             t: [k for k in info.kinds if k.is_scalar] for t, info in self._schema.tags.items()

@@ -166,7 +166,7 @@ class SourceReader(RunReader):
                 self.problems.append(line)
                 self.read_errors.append(line)
         elif not isinstance(item, Mapping):
-            self._facts = [*item.events()], item.time, item.state
+            self._facts = tuple(item.events()), item.time, item.state
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
             counts = [len(points.step) for points in item.values()]

@@ -167,7 +167,10 @@ def watch(
                     # that all programs together can watch.
                     logger.info("%s", one_line(f"files are not watched for changes: {error}"))
                     return
-                wake.set()  # A name that is not UTF-8 has changed, which ends the generator.
+                # A name that is not UTF-8 has changed, which ends the generator. Until the
+                # directories are watched again, changes are not reported.
+                stopping.wait(1)
+                wake.set()
 
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)
     thread.start()

@@ -235,10 +235,11 @@ class EventAccumulator:
         return _message("protobuf.config", "RunMetadata").FromString(data)
 
     def FirstEventTimestamp(self) -> float:
-        """When the first event was written. Raises ValueError if there are no events."""
+        """When the first event was written. Raises ValueError if no event has a time."""
         time = self._view.first_event_time or self.Reload()._view.first_event_time
         if time is None:
-            raise ValueError(f"there are no events in {self.path}")
+            what = "no times" if self._view.schema.tags else "no events"
+            raise ValueError(f"there are {what} in {self.path}")
         return time
 
     def SummaryMetadata(self, tag: str) -> Any:

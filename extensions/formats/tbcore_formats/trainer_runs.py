@@ -67,8 +67,13 @@ class Reader:
         begin, at = len(self._done), state.file.mtime_ns / 1e9
         if state.hashes[:begin] != self._done:
             raise FileReplacedError(state.file.path)
-        entries = ((value, h) for key, value, h in _items(_text(state.file)) if key is None)
-        for index, ((entry, found), known) in enumerate(zip(entries, state.hashes, strict=True)):
+        items = _items(_text(state.file))
+        entries = ((value, found) for key, value, found in items if key is None)
+        for index, known in enumerate(state.hashes):
+            try:
+                entry, found = next(entries, (None, None))
+            except ValueError:
+                found = None
             if found != known:
                 raise FileReplacedError(state.file.path)  # It has changed since.
             if index >= begin:

@@ -609,6 +609,25 @@ def test_a_csv_keeps_its_name_when_others_are_added(
         assert {run.key: run.name for run in runs} == dict(zip(files[:count], names, strict=False))
 
 
+def test_equal_runs_share_what_is_known_of_their_tags(logs: Logs) -> None:
+    """As runs of event files do: the page's lists of 10,000 runs are made once for all of them."""
+    for name in ("a", "b", "c"):
+        (logs.path / name).mkdir()
+        (logs.path / name / "metrics.csv").write_text("step,loss,acc\n0,1,2\n")
+    logs.load()
+    [schema, *others] = (view.schema for view in logs.board.state.runs.values())
+    assert all(other is schema for other in others)
+
+
+def test_runs_without_times_say_so_in_notebooks_and_to_programs(tmp_path: Path) -> None:
+    event_accumulator = pytest.importorskip("tbcore_compat.event_accumulator")
+    (tmp_path / "metrics.csv").write_text("step,loss\n0,1\n")
+    logs = tbcore.open(tmp_path)
+    assert "None" not in logs["."]._repr_html_() + logs._repr_html_()
+    with pytest.raises(ValueError, match="there are no times in "):
+        event_accumulator.EventAccumulator(str(tmp_path)).Reload().FirstEventTimestamp()
+
+
 def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
     """By root; and no content is kept of a file that nobody reads, such as a twin."""
     runs, read = Runs(), 0

@@ -175,11 +175,11 @@ def _change(
     known = multiplexer.runs()
     for name in set(names).difference(known):
         raise BadRequestError(f"no run {quoted(name)}{close_matches(name, known)}")
-    ids = body.get("ids", {})
-    if not isinstance(ids, dict):
-        raise BadRequestError('"ids" must be an object')
-    for name in names:
-        if ids.get(name, now := multiplexer.source_id(name)) != now:
+    ids = strings_in(body, "ids") if "ids" in body else [""] * len(names)
+    if len(ids) != len(names):
+        raise BadRequestError('"ids" must have as many elements as "runs"')
+    for name, shown in zip(names, ids, strict=True):
+        if shown and shown != multiplexer.source_id(name):
             raise BadRequestError(
                 f"run {quoted(name)} is another run now than the one that was shown"
             )

@@ -92,7 +92,7 @@ def folders_of(logdir: str) -> Iterator[str]:
 
     Programs that write traces alone make no run, so the server does not know their folders.
     """
-    level, num_folders = [logdir], 0
+    level, num_folders, top = [logdir], 0, os.path.join(os.path.realpath(logdir), "")
     for depth in itertools.count():
         below: list[str] = []
         for folder in level:
@@ -100,11 +100,28 @@ def folders_of(logdir: str) -> Iterator[str]:
                 return
             num_folders += 1
             yield folder
-            with contextlib.suppress(OSError), os.scandir(folder) as entries:
-                below += [one.path for one in entries if one.name != "plugins" and one.is_dir()]
+            below += _folders_in(folder, top)
         if not below:
             return
         level = sorted(below)
+
+
+def _folders_in(folder: str, top: str) -> Iterator[str]:
+    """The folders in a folder, but for those of plugins beside a run.
+
+    No link is followed that leads to a folder below or above the real path `top`: such links, in
+    each of many runs, would multiply the folders.
+    """
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # A link may lead to itself.
+                if entry.is_symlink():
+                    target = os.path.join(os.path.realpath(entry.path), "")
+                    if target.startswith(top) or top.startswith(target):
+                        continue
+                is_plugins = entry.name == "plugins" and os.path.isdir(f"{folder}/{TRACES}")
+                if entry.is_dir() and not is_plugins:
+                    yield entry.path
 
 
 def _files(*folders: str) -> Iterator[str]:

@@ -120,9 +120,9 @@ class HostedProcess:
         return connection
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self, seconds: float = TURN_SECONDS) -> Iterator[None]:
         """Within it, a call may wait for the process. Raises ProcessError if too many do."""
-        if not self._turns.acquire(timeout=TURN_SECONDS):
+        if not self._turns.acquire(timeout=seconds):
             raise ProcessError(self._text(f"it has not responded to {MAX_REQUESTS} requests yet"))
         try:
             yield

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from tbcore.http import error_response, request_body
-from tbcore_tensorboard.process import HostedProcess, ProcessError
+from tbcore_tensorboard.process import HANG_SECONDS, HostedProcess, ProcessError
 
 SENT = (
     "accept", "accept-encoding", "content-type", "if-none-match", "range",
@@ -63,10 +63,8 @@ def forward(process: HostedProcess, request: Request, path: str) -> Response:
 
     Raises ProcessError if there is none for any other request.
     """
-    is_start = path == "/tbcore-start"  # Which also has to work when all others wait.
     try:
-        with contextlib.nullcontext() if is_start else process.turn():
-            return _own_response(process, request, path) or _forwarded(process, request, path)
+        return _own_response(process, request, path) or _forwarded(process, request, path)
     except ProcessError as error:
         if "text/html" not in request.headers.get("accept", ""):
             raise
@@ -118,10 +116,14 @@ def _forwarded(process: HostedProcess, request: Request, path: str) -> Response:
     body = request_body(request) if request.method == "POST" else None
     # A page that depends on its query could have a text of the query, or of a log, as a script.
     query = f"?{request.url.query}" if request.url.query and not is_page else ""
-    connection = _Connection(process)
+    connection = _Connection(process)  # Starts the process, which may take as long as a hang.
     try:
-        connection.request(request.method, quote(path) + query, body, headers)
-        found = connection.getresponse()
+        with process.turn():
+            connection.request(request.method, quote(path) + query, body, headers)
+            found = connection.getresponse()
+    except ProcessError:
+        connection.close()
+        raise
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         raise (process.hung() if isinstance(error, TimeoutError) else process.failed()) from None
@@ -161,7 +163,7 @@ def _pieces(
     try:
         piece = b"first"
         while piece:
-            with process.turn():
+            with process.turn(HANG_SECONDS):  # What has begun is not cut off.
                 piece = found.read1(PIECE_BYTES)
             yield piece
     finally:

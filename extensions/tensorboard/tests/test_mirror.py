@@ -57,6 +57,24 @@ def test_the_search_has_an_end(tmp_path: Path, limits: Callable[..., None]) -> N
     assert len([*folders_of(str(logdir))]) < 200
 
 
+def test_a_link_costs_no_other_folder_and_does_not_multiply_them(tmp_path: Path) -> None:
+    """A run may be called `plugins`, too."""
+    write_trace(tmp_path / "logs" / "a" / "plugins" / "run")
+    (tmp_path / "elsewhere" / "b").mkdir(parents=True)
+    for name, target in {
+        "self": "self",
+        "all": "..",
+        "a/up": "../a",
+        "out": "../elsewhere",
+    }.items():
+        (tmp_path / "logs" / name).symlink_to(target)
+    found = {
+        str(Path(each).relative_to(tmp_path / "logs"))
+        for each in folders_of(str(tmp_path / "logs"))
+    }
+    assert found == {".", "a", "a/plugins", "a/plugins/run", "a/plugins/run/exp", "out", "out/b"}
+
+
 @pytest.mark.parametrize("above", ["", "a/b/c/d"])
 def test_a_tab_has_data_if_there_are_files_for_it(
     hosting: Hosting, tbcore_logdir: Path, above: str

@@ -108,8 +108,8 @@ export class Store {
   /** A change that the server refuses if a name is by then that of another run than the one shown now. @param {Change} change @returns {Change} */
   #withIds(change) {
     const details = this.page.details.value;
-    const ids = change.runs.flatMap((run) => [[run, details.get(run)?.source?.id]].filter(([, id]) => id));
-    return ids.length > 0 ? { ids: Object.fromEntries(ids), ...change } : change;
+    const ids = change.runs.map((run) => details.get(run)?.source?.id ?? "");
+    return ids.some(Boolean) ? { ids, ...change } : change;
   }
 
   /** One after the other, so that an answer is never older than what the page has. @template T @param {() => Promise<T>} task @returns {Promise<T>} */
