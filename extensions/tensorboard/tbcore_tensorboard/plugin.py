@@ -31,10 +31,12 @@ FILES = {
 """The files by which a plugin that reads no series has something to show."""
 HOW_TO_LOG = {
     "profile": {
-        "JAX": "import jax\n\njax.profiler.start_trace('runs/a')\n...\njax.profiler.stop_trace()",
+        "JAX": "# pip install jax\nimport jax\n\n"
+        "jax.profiler.start_trace('runs/a')\n...\njax.profiler.stop_trace()",
     },
     "projector": {
-        "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+        "PyTorch": "# pip install torch tensorboard\n"
+        "from torch.utils.tensorboard import SummaryWriter\n\n"
         "writer = SummaryWriter('runs/a')\nwriter.add_embedding(vectors, metadata=labels)",
     },
 }
