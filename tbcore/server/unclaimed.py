@@ -7,10 +7,13 @@ metadata has the name of a TensorBoard plugin. This module uses that plugin's na
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
+
+if TYPE_CHECKING:
+    from tbcore.plugins.types import Plugins
 
 NAME_OF_FIELD = {
     "simple_value": "scalars",
@@ -49,13 +52,12 @@ class Unclaimed(NamedTuple):
 def find_unclaimed(
     multiplexer: Multiplexer, claims: Claims, installed: Collection[str]
 ) -> list[Unclaimed]:
-    """All kinds of data that no claim matches, apart from claims of tags: a kind has others, too.
+    """All kinds of data that no claim matches.
 
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     unclaimed = []
-    claims = [claim for claim in claims if claim.tags is None]
-    for summary in multiplexer._state.listings.summaries:
+    for summary in multiplexer._kinds():
         kind = summary.kind
         if matches(claims, kind):
             continue
@@ -72,3 +74,9 @@ def find_unclaimed(
             )
         )  # fmt: skip
     return unclaimed
+
+
+def find_unshown(multiplexer: Multiplexer, plugins: Plugins) -> list[Unclaimed]:
+    """All kinds of data that none of the plugins shows."""
+    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
+    return find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins})

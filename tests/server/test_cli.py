@@ -52,10 +52,6 @@ def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(str(parameter.envvar), raising=False)
 
 
-def stdout_is_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-
-
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
     """Runs command lines only until the server would start."""
@@ -74,7 +70,7 @@ def served(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> Served:
-        stdout_is_terminal(monkeypatch)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         assert main(arguments) == 17
         return starts[-1]
 
@@ -101,7 +97,7 @@ def refused(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> str:
-        stdout_is_terminal(monkeypatch)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         assert (main(arguments), starts) == (2, [])
         output = capsys.readouterr()
         assert output.out == ""
@@ -792,7 +788,7 @@ def test_without_arguments_the_help_is_printed(
     assert main([]) == 2
     silent = capsys.readouterr()
     assert ("tbcore runs/" in silent.out, silent.err) == (True, "")
-    stdout_is_terminal(monkeypatch)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert main([]) == 2
     output = capsys.readouterr()
     assert "tbcore runs/" in output.out

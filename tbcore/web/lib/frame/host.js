@@ -80,8 +80,11 @@ function open() {
       if (answer) /** @type {(...args: unknown[]) => void} */ (answer)(...data.args);
     });
     document.addEventListener("keydown", onKeyDown);
-    // The tab shows what is not prevented.
-    window.addEventListener("unhandledrejection", (event) => networkErrors.has(event.reason) && event.preventDefault());
+    window.addEventListener("error", ({ error, message }) => sendError("error", error ?? message));
+    window.addEventListener("unhandledrejection", (event) => {
+      if (networkErrors.has(event.reason)) event.preventDefault();
+      else sendError("error", event.reason);
+    });
     send("hello");
   });
 }
@@ -128,10 +131,7 @@ function hostOf(name, values) {
       ownKeys = keys;
       send("keys", keys.map(({ key, label, act }) => ({ key, label, acts: act !== undefined })));
     },
-    showError(error) {
-      if (error instanceof Error) send("showError", error.name, error.message, error.stack ?? "");
-      else send("showError", "Error", String(error), "");
-    },
+    showError: (error) => sendError("showError", error),
   };
 }
 
@@ -210,4 +210,10 @@ function onKeyDown(event) {
 function isTyping(target) {
   if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
   return target instanceof HTMLElement && (target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+/** @param {"error" | "showError"} what @param {unknown} error */
+function sendError(what, error) {
+  if (error instanceof Error) send(what, error.name, error.message, error.stack ?? "");
+  else send(what, "Error", String(error), "");
 }

@@ -9,8 +9,6 @@ const POINTER_DISTANCE_PX = 14;
 /** Distance of the tooltip from the areas to avoid and from the edges of the window. */
 const MARGIN_PX = 4;
 
-/** Where a tooltip is, of a size and within a maximum; null for the usual place. @typedef {(usual: [left: number, top: number], anchor: { left: number, top: number }, size: [width: number, height: number], max: [left: number, top: number]) => [left: number, top: number] | null} Place */
-
 /** A tooltip, whose element is created when it is first shown. */
 export class Tooltip {
   #owner;
@@ -29,13 +27,12 @@ export class Tooltip {
    * @param {string | null} [spoken]  text to announce to screen readers
    * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of
    *   preference: the first one that has space around it is used
-   * @param {Place} [place]  where it is if no area has; by default below and right of the anchor
    */
-  show(content, anchor, spoken = null, avoid = [], place) {
+  show(content, anchor, spoken = null, avoid = []) {
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();
-    position(box, anchor, avoid, place);
+    position(box, anchor, avoid);
     if (spoken === null) return;
     if (!this.#spoken) {
       this.#spoken = span("tb-hidden", "");
@@ -108,9 +105,8 @@ export function span(className, text) {
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
  * @param {readonly DOMRect[]} avoid
- * @param {Place} [place]
  */
-function position(box, anchor, avoid, place) {
+function position(box, anchor, avoid) {
   const { width, height } = box.getBoundingClientRect();
   const maxLeft = document.documentElement.clientWidth - MARGIN_PX - width;
   const maxTop = window.innerHeight - MARGIN_PX - height;
@@ -118,7 +114,6 @@ function position(box, anchor, avoid, place) {
   const beside = (start, end, size, max) => (end <= max ? end : start - size);
   let left = beside(anchor.left - POINTER_DISTANCE_PX, anchor.left + POINTER_DISTANCE_PX, width, maxLeft);
   let top = beside(anchor.top - POINTER_DISTANCE_PX, anchor.top + POINTER_DISTANCE_PX, height, maxTop);
-  [left, top] = place?.([left, top], anchor, [width, height], [maxLeft, maxTop]) ?? [left, top];
   for (const area of avoid) {
     const vertical = beside(area.top - MARGIN_PX, area.bottom + MARGIN_PX, height, maxTop);
     const horizontal = beside(area.left - MARGIN_PX, area.right + MARGIN_PX, width, maxLeft);
