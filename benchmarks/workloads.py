@@ -32,9 +32,9 @@ from google_crc32c import value as crc32c
 from tbcore.eventfiles.crc32c import MASK_DELTA
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore_testing import EventFileWriter, record_bytes, summaries
 from tbcore_testing.graphs import Node, graph_def
+from tbcore_testing.tensors import array_proto
 
 NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "S3h", "H", "Hs", "M", "G", "P"]
 START = 1_700_000_000.0
@@ -72,7 +72,7 @@ def event(tag: str, step: int, *, tensor: bool, metadata: bool) -> bytes:
     """A serialized event with placeholders for the wall time and the value."""
     value = Summary.Value(tag=tag)
     if tensor:
-        value.tensor.CopyFrom(numpy_to_tensor(np.array(_VALUE_PLACEHOLDER, np.float32)))
+        value.tensor.CopyFrom(array_proto(np.array(_VALUE_PLACEHOLDER, np.float32)))
     else:
         value.simple_value = _VALUE_PLACEHOLDER
     if metadata:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.errors import did_you_mean as did_you_mean
     from tbcore.eventfiles.addresses import absolute as absolute
     from tbcore.eventfiles.addresses import checked_address as checked_address
+    from tbcore.eventfiles.addresses import fetch_ahead as fetch_ahead
     from tbcore.eventfiles.addresses import is_uri as is_uri
     from tbcore.eventfiles.addresses import storage_of as storage_of
     from tbcore.eventfiles.addresses import without_passwords as without_passwords
@@ -43,23 +44,28 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.eventfiles.logdir import folder_spec as folder_spec
     from tbcore.eventfiles.logdir import local_directory as local_directory
     from tbcore.eventfiles.logdir import logdirs_here as logdirs_here
+    from tbcore.eventfiles.other_files import kind_of as kind_of
     from tbcore.eventfiles.proto.event_pb2 import Event as Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary as Summary
     from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto as TensorProto
     from tbcore.eventfiles.read_ahead import SmallFileReader as SmallFileReader
+    from tbcore.eventfiles.steps import even_steps as even_steps
+    from tbcore.eventfiles.steps import step_array as step_array
     from tbcore.eventfiles.storage import EventFile as EventFile
     from tbcore.eventfiles.storage import Found as Found
     from tbcore.eventfiles.storage import Pacing as Pacing
     from tbcore.eventfiles.storage import Storage as Storage
     from tbcore.eventfiles.storage import is_event_file as is_event_file
     from tbcore.eventfiles.table import Columns as Columns
+    from tbcore.eventfiles.table import References as References
     from tbcore.eventfiles.table import Table as Table
+    from tbcore.eventfiles.table import TableColumn as TableColumn
+    from tbcore.eventfiles.table import bounds_of as bounds_of
     from tbcore.eventfiles.table import shared_metadata as shared_metadata
     from tbcore.eventfiles.tail import FileReader as FileReader
     from tbcore.eventfiles.tail import FileReplacedError as FileReplacedError
-    from tbcore.eventfiles.tail import read_last_event_times as read_last_event_times
-    from tbcore.eventfiles.tensors import numpy_to_tensor as numpy_to_tensor
+    from tbcore.eventfiles.tail import event_time_in as event_time_in
     from tbcore.eventfiles.tensors import tensor_to_numpy as tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint as encode_varint
     from tbcore.eventfiles.wire import fields as fields
@@ -88,6 +94,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.queries import split_attributes as split_attributes
     from tbcore.queries.attributes import RunAttributes as RunAttributes
     from tbcore.queries.attributes import RunColumns as RunColumns
+    from tbcore.queries.attributes import Unknown as Unknown
     from tbcore.queries.evaluation import Attribute as Attribute
     from tbcore.queries.evaluation import Comparison as Comparison
     from tbcore.queries.evaluation import compare_hparam as compare_hparam
@@ -105,7 +112,7 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.server.listen import loopback as loopback
     from tbcore.server.login import private_folders as private_folders
     from tbcore.server.routing import Row as Row
-    from tbcore.server.unclaimed import find_unshown as find_unshown
+    from tbcore.server.unclaimed import find_unclaimed as find_unclaimed
     from tbcore.store.board import Board as Board
     from tbcore.store.hyperparameters import read_hparams as read_hparams
     from tbcore.store.items import items_of as items_of
@@ -117,8 +124,9 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.store.series import Point as Point
     from tbcore.store.series import Series as Series
     from tbcore.store.series import extreme_rows as extreme_rows
+    from tbcore.store.series import merged_columns as merged_columns
     from tbcore.store.source_reader import new_reader as new_reader
-    from tbcore.store.state import is_live as is_live
+    from tbcore.store.state import run_state as run_state
     from tbcore.store.stored_runs import RunIndex as RunIndex
     from tbcore.store.view import FileRef as FileRef
     from tbcore.store.view import RunView as RunView

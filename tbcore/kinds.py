@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 HPARAMS_PREFIX = "_hparams_/"
 SESSION_START_TAG = f"{HPARAMS_PREFIX}session_start_info"
@@ -55,13 +56,20 @@ class Claim:
     """A pattern of files, by their paths below the directory of a run, such as
     `plugins/profile/*/*.xplane.pb`. `*` and `?` do not match `/`. See `Multiplexer.files`."""
 
-    def matches(self, kind: Kind) -> bool:
-        """Whether the kind has the same value for each attribute that is not None here."""
+    tags: str | None = None
+    """A pattern of tags, such as `grads/*`. `*` and `?` match any characters, `/` too."""
+
+    def matches(self, kind: Kind, tag: str | None = None) -> bool:
+        """Whether the kind has the same value for each attribute that is not None here.
+
+        Without a tag, whether series of this kind match if their tags do.
+        """
         return (
             self.files is None
             and (self.field is None or self.field == kind.field)
             and (self.plugin_name is None or self.plugin_name == kind.plugin_name)
             and (self.is_scalar is None or self.is_scalar == kind.is_scalar)
+            and (self.tags is None or tag is None or fnmatchcase(tag, self.tags))
         )
 
 
@@ -69,6 +77,11 @@ Claims = Sequence[Claim]
 """The claims of one plugin. A kind is matched if at least one of the claims matches it."""
 
 
-def matches(claims: Claims, kind: Kind) -> bool:
-    """Whether at least one of the claims matches the kind."""
-    return any(claim.matches(kind) for claim in claims)
+def have_tags(claims: Claims) -> bool:
+    """Whether one of the claims is one of tags, so that the kind of a series is not enough."""
+    return any(claim.tags is not None for claim in claims)
+
+
+def matches(claims: Claims, kind: Kind, tag: str | None = None) -> bool:
+    """Whether at least one of the claims matches the kind, and the tag if there is one."""
+    return any(claim.matches(kind, tag) for claim in claims)

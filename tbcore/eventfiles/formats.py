@@ -48,6 +48,10 @@ class Facts(Protocol):
     def time(self) -> float | None:
         """When the facts were last changed, in seconds since the epoch."""
 
+    @property
+    def state(self) -> str:
+        """`finished`, `failed`, `running`, or "" if nothing says so."""
+
     def events(self) -> Iterable[tuple[str, bytes, bytes]]:
         """The events that a training would have logged: tag, SummaryMetadata and Event."""
 
@@ -123,6 +127,8 @@ class SourceFiles(list[EventFile]):
     def __init__(self, run: SourceRun, format: Format, root: str) -> None:
         """`root` is the path of the root in which the run was found."""
         super().__init__(run.files)
+        self.name = self[0].path.removeprefix(os.path.join(root, ""))
+        """The path of the first file below the root."""
         self.run, self.format, self.started = run, format, float(run.started or math.inf)
         directory = os.path.abspath(os.path.join(root, run.name))
         own = os.path.dirname(self[0].path)

@@ -84,12 +84,7 @@ class Frames(NamedTuple):
 
 
 def find_frames(
-    buffer: bytearray,
-    start: int,
-    size: int,
-    limit: int,
-    *,
-    num_probed: int = DEFAULT.probe_records,
+    buffer: bytearray, start: int, size: int, limit: int, *, num_probed: int = DEFAULT.probe_records
 ) -> Frames:
     """The frames of the first records of `buffer[start:size]`, at most `limit`.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from tbcore.eventfiles.other_files import depth_of, kind_of
+from tbcore.eventfiles.other_files import depth_of
 from tbcore.text import one_line
 
 MARK = "tfevents"
@@ -125,12 +125,6 @@ class Found:
     def cannot_read(self, path: str, reason: str | None) -> None:
         """Adds a file that could not be examined."""
         self.problems.append(one_line(f"cannot read {path}: {reason}"))
-
-    def add_other_file(self, name: str, path: str) -> None:
-        """Adds a file that no plugin claims, if it is of a known kind. `name` is its path relative
-        to the root, which determines the kind."""
-        if kind_of(name):
-            self.other_files.append((name, EventFile.unlisted(path)))
 
 
 class OpenFile(Protocol):

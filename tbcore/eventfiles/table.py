@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, reduce
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,35 +239,6 @@ class Table:
         table.bare_events = bare_events
         return table
 
-    @classmethod
-    def from_rows(
-        cls,
-        entries: Sequence[tuple[str, str, bool, bytes | None]],
-        order: Sequence[int],
-        counts: Iterable[int],
-        *,
-        step: PerRow,
-        wall_time: NDArray[np.float64],
-        value: NDArray[np.floating[Any]],
-        references: Mapping[str, NDArray[Any]] | None = None,
-        ordinals: Mapping[int, PerRow] | None = None,
-    ) -> Table:
-        """A table from rows that were stored elsewhere, column after column.
-
-        `entries` are the columns, each with the fields of TableColumn, first those of scalars;
-        `order` is that of `Columns`, and `counts` are their numbers of rows. `step` and `wall_time`
-        have an element for each row, `value` for each scalar, and the arrays of `references`, by
-        the fields of References, for each other row.
-        """
-        columns = Columns.of(tuple(map(TableColumn._make, entries)), tuple(order))
-        bounds = bounds_of(counts)
-        steps = [even_steps(step[begin:end]) for begin, end in pairwise(bounds)]
-        found = None
-        if references is not None:
-            offset, *others = (references[name] for name in References._fields)
-            found = References(offset, *(each.astype(np.uint32) for each in others))
-        return cls(columns, bounds, steps, wall_time, value, found, ordinals)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles what the store keeps."""
         arrays = self.step, self.wall_time, self.value, self.references, self.ordinals
@@ -299,10 +270,6 @@ class Table:
     def rows(self, index: int) -> slice:
         """The rows of a column."""
         return slice(self.bounds[index], self.bounds[index + 1])
-
-    def steps_of(self, index: int) -> PerRow:
-        """The steps of a column, as an array."""
-        return step_array(self.step[index])
 
     def references_of(self, index: int) -> References:
         """The rows of a column of references."""

@@ -9,7 +9,6 @@ of event files by design, since plugins get the protobuf value in them.
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,15 +16,10 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
-from tbcore.eventfiles.addresses import fetch_ahead, open_event_file, storage_of
+from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.framing import (
-    FRAMING_BYTES,
-    HEADER_BYTES,
-    Damage,
-    length_at,
-)
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, Damage, length_at
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.other_files import kind_of_content
 from tbcore.eventfiles.proto.event_pb2 import Event
@@ -43,10 +37,6 @@ _MAX_MIDDLE_FINGERPRINTS = 2
 _FIRST_READ_BYTES = 256
 """Number of bytes that `read_first_event_time` reads first. The first record is usually shorter: it
 holds the file version."""
-_LAST_READ_BYTES = 1 << 16
-"""Number of bytes at the end of a file in which its last event is searched."""
-_MAX_ENDS = 1000
-"""Maximum number of ends of remote files that are fetched together."""
 
 
 class FileReplacedError(Exception):
@@ -169,7 +159,7 @@ class FileReader:
         end = at + size
         first_bytes = bytes(buffer[at : min(at + _FINGERPRINT_BYTES, end)])
         last_bytes = bytes(buffer[max(end - _FINGERPRINT_BYTES, at) : end])
-        return WholeFile(file.opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
+        return WholeFile(file.opened, first_bytes, last_bytes, event_time_in(buffer, at, end))
 
     def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
         """Keeps the decoded items of this file, which was read as a whole, for the next `read`.
@@ -186,9 +176,7 @@ class FileReader:
         return self._preloaded is not None
 
     def read(
-        self,
-        max_bytes: int = sys.maxsize,
-        is_enough: Callable[[], bool] = lambda: False,
+        self, max_bytes: int = sys.maxsize, is_enough: Callable[[], bool] = lambda: False
     ) -> Iterator[DecodedItem]:
         """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
@@ -260,14 +248,10 @@ class FileReader:
         self._check_unchanged(file, self.offset + size)
         first_bytes = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
         if self.offset == 0:
-            self.first_event_time = _first_event_time(decoder.buffer, 0, size)
+            self.first_event_time = event_time_in(decoder.buffer, 0, size)
         at_end = size == remaining
         end = yield from decoder.decode(
-            size,
-            base=self.offset,
-            at_end=at_end,
-            problems=self.problems,
-            is_enough=is_enough,
+            size, base=self.offset, at_end=at_end, problems=self.problems, is_enough=is_enough
         )
         if end.consumed:
             begin = max(end.consumed - _FINGERPRINT_BYTES, 0)
@@ -351,44 +335,10 @@ def read_first_event_time(listed: EventFile, *, tuning: Tuning | None = None) ->
                 event, _ = read_large_event(file, 0, length, max_bytes=max_bytes)
                 return event.wall_time if event is not None else None
             head = file.read(0, length + FRAMING_BYTES)
-    return _first_event_time(head, 0, len(head))
+    return event_time_in(head, 0, len(head))
 
 
-def read_last_event_times(listed: Sequence[EventFile]) -> list[float | None]:
-    """Wall time of each file's last whole event in seconds since the epoch.
-
-    None for a file that cannot be read, or whose last 64 KiB have no event.
-    """
-    times = []
-    for first in range(0, len(listed), _MAX_ENDS):
-        batch = listed[first : first + _MAX_ENDS]
-        ends = [(file, max(file.size - _LAST_READ_BYTES, 0)) for file in batch]
-        remote = [end for end in ends if storage_of(end[0].path).requests_cost]
-        fetch_ahead(remote, max_bytes=_LAST_READ_BYTES * len(remote))
-        times += list(map(_last_event_time, batch))
-    return times
-
-
-def _last_event_time(listed: EventFile) -> float | None:
-    try:
-        with open_event_file(listed) as file:
-            begin = max(file.opened.size - _LAST_READ_BYTES, 0)
-            buffer = file.read(begin, file.opened.size - begin)
-    except OSError:
-        return None
-    finally:
-        storage_of(listed.path).forget_fetched(listed.path)
-    # The upper four bytes of a record's length are 0, and then there is its checksum.
-    end = len(buffer)
-    while (at := buffer.rfind(bytes(4), 0, end)) >= 4:
-        wall_time = _first_event_time(buffer, at - 4, len(buffer))
-        if wall_time is not None and not math.isnan(wall_time):
-            return wall_time
-        end = at + 3
-    return None
-
-
-def _first_event_time(buffer: bytes | bytearray, begin: int, end: int) -> float | None:
+def event_time_in(buffer: bytes | bytearray, begin: int, end: int) -> float | None:
     """Wall time of the first event in `buffer[begin:end]`; None if it is cut short or damaged."""
     length = length_at(buffer, begin)
     if length is None or begin + length + FRAMING_BYTES > end:

@@ -1,4 +1,4 @@
-"""Tensors: TensorProto to numpy and back."""
+"""Tensors: TensorProto to numpy."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ _STORAGE: dict[DataType, tuple[str, str]] = {
 """Maps a DataType to the numpy dtype of elements in `tensor_content`, and to the field that holds
 the elements if there is no `tensor_content`. bfloat16 has no numpy dtype: an element is the upper
 half of a float32."""
-_NOT_REAL = {
-    DataType.DT_STRING,
-    DataType.DT_BOOL,
-    DataType.DT_COMPLEX64,
-    DataType.DT_COMPLEX128,
-}
+_NOT_REAL = {DataType.DT_STRING, DataType.DT_BOOL, DataType.DT_COMPLEX64, DataType.DT_COMPLEX128}
 """Types whose elements are not real numbers."""
 
 
@@ -88,30 +83,6 @@ def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
     if array.dtype == np.float32 or array.dtype == np.float16:
         return np.float32(array.item())
     return np.float64(array.item())
-
-
-def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
-    """The usual TensorProto of an array: numbers in `tensor_content`, strings in `string_val`.
-
-    Takes arrays of numbers, bools, str or bytes. Raises DecodeError for any other dtype.
-    """
-    tensor = TensorProto()
-    for size in array.shape:
-        tensor.tensor_shape.dim.add(size=size)
-    if array.dtype.kind in "SUO":
-        tensor.dtype = DataType.DT_STRING
-        tensor.string_val.extend(
-            s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel().tolist()
-        )
-        return tensor
-    for data_type, (numpy_dtype, _) in _STORAGE.items():
-        if data_type == DataType.DT_BFLOAT16 or not numpy_dtype:
-            continue
-        if array.dtype == np.dtype(numpy_dtype):
-            tensor.dtype = data_type
-            tensor.tensor_content = np.ascontiguousarray(array, numpy_dtype).tobytes()
-            return tensor
-    raise DecodeError(f"no tensor type for arrays of dtype {array.dtype}")
 
 
 def _elements(tensor: TensorProto) -> NDArray[Any]:

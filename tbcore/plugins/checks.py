@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import traceback
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -172,7 +173,11 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
                 f"{str(claim.field)[:100]!r}{did_you_mean(str(claim.field), FIELDS)}; "
                 f"the fields are {', '.join(sorted(FIELDS - {''}))}"
             )
-        files = claim.files
+        files, tags = claim.files, claim.tags
+        if tags is not None and (not isinstance(tags, str) or not tags or "[" in tags):
+            raise CheckError(
+                f"PluginInfo.claims must have tags such as 'grads/*', with '*' and '?'; got {claim}"
+            )
         if files is not None and (claim != Claim(files=files) or not _is_pattern(files)):
             raise CheckError(
                 f"PluginInfo.claims must have files such as 'plugins/mine/*.json', below a run and "
@@ -242,10 +247,7 @@ def checked_routes(hook: str, routes: Any) -> list[Route]:
             )
         path = route.path
         if not path.startswith("/") or "//" in path or (path.endswith("/") and path != "/"):
-            raise CheckError(
-                f"{hook} has the path {path!r}, which is not valid; expected "
-                f"'/' at the start, none at the end, and no two in a row"
-            )
+            raise _bad_path(hook, path)
         # `app` is a function only if the endpoint is one and no middleware is around it.
         if not inspect.isfunction(route.app):
             raise CheckError(
@@ -259,6 +261,22 @@ def checked_routes(hook: str, routes: Any) -> list[Route]:
                 )
         checked.append(route)
     return checked
+
+
+def _bad_path(hook: str, path: object) -> CheckError:
+    return CheckError(
+        f"{hook} has the path {path!r}, which is not valid; expected "
+        f"'/' at the start, none at the end, and no two in a row"
+    )
+
+
+def explained(hook: str, error: BaseException) -> BaseException:
+    """The error of a hook; if it is that of Starlette about a path, one that has the path."""
+    from starlette.routing import Route
+
+    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+    is_of_path = isinstance(error, AssertionError) and frame.f_code is Route.__init__.__code__
+    return _bad_path(hook, frame.f_locals.get("path")) if is_of_path else error
 
 
 def checked_legacy_api(legacy: Any) -> LegacyApi:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from tbcore import __version__
-from tbcore.errors import OptionError, PluginError
+from tbcore.errors import OptionError, PluginError, did_you_mean
 from tbcore.plugins import hookspecs
 from tbcore.plugins.checks import (
     CheckError,
@@ -33,9 +34,10 @@ from tbcore.plugins.checks import (
     checked_legacy_api,
     checked_plugins,
     checked_routes,
+    explained,
 )
 from tbcore.plugins.config import Config, PluginOptions
-from tbcore.plugins.hookspecs import LegacyApi
+from tbcore.plugins.hookspecs import LegacyApi, PluginInfo
 from tbcore.plugins.settings import option_values
 from tbcore.plugins.sources import Source, fail, in_folder, installed_plugins
 from tbcore.plugins.types import (
@@ -204,7 +206,7 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
         if plugin.implements(hook := "legacy_api"):
             legacy = checked_legacy_api(plugin.call(hook, **arguments))
     except BaseException as error:
-        line, text = _record_failure(plugin, error, f" in {hook}")
+        line, text = _record_failure(plugin, explained(hook, error), f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=text)
     return MountedPlugin(plugin, options, routes, pages, legacy)
 
@@ -360,13 +362,17 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     manager.register(subject, plugin.name)
     plugin.hooks = manager.hook
     described = attempt(plugin.call, "plugin_info")
-    if isinstance(described.error, TypeError) and _UNKNOWN_FIELD in str(described.error):
-        raise PluginError(
-            f"plugin {plugin.name!r} failed in plugin_info: {describe(described.error)}; if the "
-            f"plugin needs a newer version than tbcore {__version__}, upgrade tbcore-server"
-        ) from described.error
-    if described.error is not None:
-        raise described.error
+    fault = described.error
+    if isinstance(fault, TypeError) and _UNKNOWN_FIELD in str(fault):
+        name = str(fault).partition(f"{_UNKNOWN_FIELD} '")[2].partition("'")[0]
+        hint = did_you_mean(name, [field.name for field in fields(PluginInfo)]) or (
+            f"; if the plugin needs a newer version than tbcore {__version__}, "
+            "upgrade tbcore-server"
+        )
+        text = describe(fault).partition(" Did you mean ")[0].rstrip(".") + hint  # Python 3.13
+        raise PluginError(f"plugin {plugin.name!r} failed in plugin_info: {text}") from fault
+    if fault is not None:
+        raise fault
     plugin.info = checked_info(plugin, described.value)
     if plugin.implements("plugins") and not source.parent:
         more = checked_plugins(plugin.call("plugins"))

@@ -41,7 +41,7 @@ from tbcore.store.notes import Notes, open_notes
 from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema, StoredRun
-from tbcore.text import close_names, listed, quoted
+from tbcore.text import close_names, listed
 
 MAX_NAMES = 1000
 """Maximum number of hyperparameters, and of tags, whose names are listed."""
@@ -68,7 +68,8 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         """`names` has each name once for each run that has it."""
-        self._num_runs = Counter(names)
+        self.num_runs = Counter(names)
+        """Maps each name to the number of runs that have it."""
         self.close = lru_cache(maxsize=32)(self._close)
         """Returns up to three names that are similar to an unknown one. Among 100,000 names, the
         search takes 0.3 s, and a page asks again after each commit."""
@@ -76,7 +77,7 @@ class Names:
     @cached_property
     def _by_lowered(self) -> Mapping[str, list[str]]:
         by_lowered: dict[str, list[str]] = {}
-        for name in self._num_runs:
+        for name in self.num_runs:
             by_lowered.setdefault(name.lower(), []).append(name)
         return by_lowered
 
@@ -88,7 +89,7 @@ class Names:
         """The names that equal a name, or match a glob, once they are lower-cased."""
         if isinstance(name, str):
             return frozenset(self.candidates(name))
-        return frozenset(n for n in self._num_runs if name.pattern.fullmatch(n.lower()))
+        return frozenset(n for n in self.num_runs if name.pattern.fullmatch(n.lower()))
 
     def _close(self, name: str) -> Sequence[str]:
         close = close_names(name.lower(), self._by_lowered)
@@ -96,12 +97,12 @@ class Names:
 
     def most_common(self) -> list[str]:
         """Up to MAX_NAMES names, the most common first. Names too long for a query are left out."""
-        names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
+        names = [name for name, _ in self.num_runs.most_common(MAX_NAMES)]
         return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
 
     def common(self) -> str:
         """The most common names for a message, and how many more there are."""
-        return listed(self.most_common(), len(self._num_runs))
+        return listed(self.most_common(), len(self.num_runs))
 
 
 class Unknown(NamedTuple):
@@ -201,7 +202,7 @@ class RunColumns:
         details = [state.details[run] for run in runs]
         self.first_event_times: Sequence[float | None] = [run.first_event_time for run in details]
         self.last_event_times: Sequence[float | None] = [run.last_event_time for run in details]
-        self.modified_times: Sequence[float | None] = [run.modified for run in details]
+        self.is_live: Sequence[bool] = [run.state(self.now) == "live" for run in details]
         self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
 
     def changed_since(self, generation: int) -> RunColumns:
@@ -217,18 +218,6 @@ class RunColumns:
     def runs_found(self, query: Node) -> list[str]:
         """The runs that a query finds. Raises QueryError if a regular expression takes too long."""
         return list(compress(self.runs, matching_runs(query, self, self.check).tolist()))
-
-    def unknown_names(self, query: Node) -> Iterator[str]:
-        """A line for each hyperparameter and tag in a query that no run has, in the query's order.
-
-        The line suggests similar names, or the most common names if none is similar.
-        """
-        for unknown in self.unknown(query):
-            names, label = ", ".join(unknown.close), "close"
-            if not names:
-                names, label = unknown.common, "there are"
-            end = f"; {label}: {names}" if names else ""
-            yield f"no run has the {unknown.what} {quoted(unknown.node.name)}{end}"
 
     def unknown(self, query: Node) -> Iterator[Unknown]:
         """The hyperparameters and tags in a query that no run has, in the query's order."""

@@ -24,7 +24,6 @@ from tbcore.queries.evaluation import (
     QueryError,
     Term,
 )
-from tbcore.store.state import is_live
 
 # No group here has a possessive quantifier: Python 3.11.2 matches such groups wrongly.
 QUOTED = re.compile(r'"((?:[^"]|"")*)"(?!")')
@@ -91,19 +90,14 @@ def _is_newest(count: int, facts: QueriedRuns) -> Mask:
     return is_newest
 
 
-def _is_live(facts: QueriedRuns) -> list[bool]:
-    times = zip(facts.last_event_times, facts.modified_times, strict=True)
-    return [is_live(last, modified, facts.now) for last, modified in times]
-
-
 TERMS: Mapping[str, Callable[[str, int], Node]] = {
     "has:": _has,
     "is:": partial(_noted, "is:"),
     "note:": partial(_noted, "note:"),
     "#": partial(_noted, "#"),
     "newest:": _newest,
-    "live": lambda *_: Term(_is_live),
-    "quiet": lambda *_: Not(Term(_is_live)),
+    "live": lambda *_: Term(lambda facts: facts.is_live),
+    "quiet": lambda *_: Not(Term(lambda facts: facts.is_live)),
 }
 """Maps what a term begins with, or all of it, to a function that makes its node of the rest, and of
 the position of the rest in the query. It raises QueryError."""

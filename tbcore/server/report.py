@@ -76,11 +76,7 @@ class Reporter:
     """Prints the result of the first scan and the progress of loading, from a thread of its own."""
 
     def __init__(
-        self,
-        board: Board,
-        logdir: str,
-        plugins_line: str,
-        out: TextIO | None = sys.stdout,
+        self, board: Board, logdir: str, plugins_line: str, out: TextIO | None = sys.stdout
     ) -> None:
         """`plugins_line` is what `plugins_summary` returned."""
         self._board = board

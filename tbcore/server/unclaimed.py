@@ -7,13 +7,10 @@ metadata has the name of a TensorBoard plugin. This module uses that plugin's na
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
-
-if TYPE_CHECKING:
-    from tbcore.plugins.types import Plugins
 
 NAME_OF_FIELD = {
     "simple_value": "scalars",
@@ -52,12 +49,13 @@ class Unclaimed(NamedTuple):
 def find_unclaimed(
     multiplexer: Multiplexer, claims: Claims, installed: Collection[str]
 ) -> list[Unclaimed]:
-    """All kinds of data that no claim matches.
+    """All kinds of data that no claim matches, apart from claims of tags: a kind has others, too.
 
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     unclaimed = []
-    for summary in multiplexer._kinds():
+    claims = [claim for claim in claims if claim.tags is None]
+    for summary in multiplexer._state.listings.summaries:
         kind = summary.kind
         if matches(claims, kind):
             continue
@@ -74,9 +72,3 @@ def find_unclaimed(
             )
         )  # fmt: skip
     return unclaimed
-
-
-def find_unshown(multiplexer: Multiplexer, plugins: Plugins) -> list[Unclaimed]:
-    """All kinds of data that none of the plugins shows."""
-    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
-    return find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins})

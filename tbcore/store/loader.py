@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.formats import Formats
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec
@@ -32,7 +31,7 @@ from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import preload_small_files
 from tbcore.store.source_reader import new_reader
 from tbcore.store.stored_runs import RunIndex, StoredRuns
-from tbcore.store.watch import reports_all_changes, watch
+from tbcore.store.watch import Pauses
 from tbcore.store.work_queue import TrackedRun, WorkQueue
 from tbcore.text import one_line
 from tbcore.tuning import Tuning, default_tuning
@@ -46,11 +45,6 @@ _WORK_FACTOR = 10
 """Within a pass, the time from one scan to the next is at least this many times as long as the scan
 took. The same holds for publications, but these are at most this many intervals apart. With many
 runs, a scan or a publication may take a second."""
-_MAX_WAIT_SECONDS = 0.3
-"""Maximum pause while the files of a run cannot be read only because they are being written."""
-_PAUSE_FACTOR = 4
-"""The pause after a pass is at least this many times as long as the pass. Otherwise frequent
-changes in a large logdir would keep a processor busy."""
 
 
 class Loader:
@@ -67,7 +61,6 @@ class Loader:
         reload_interval: float | None = None,
         purge_orphaned_data: bool = True,
         max_points: int = 0,
-        wake: threading.Event | None = None,
         tuning: Tuning | None = None,
         index: RunIndex | None = None,
         formats: str = "",
@@ -76,16 +69,16 @@ class Loader:
 
         By default it is 5 s, and remote directories are listed every 30 s to 10 min: less often
         while nothing changes there and no page is visible. The pauses between passes double while
-        nothing is new and no data has been requested for 10 minutes; see `Tuning`.
-        `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
-        `wake` ends a pause early. `tuning` applies to decoding, too. The runs of `index` are shown
-        as the index has them. If their files have changed since, only the new data is read.
-        Without `specs`, such changes are found only in runs whose data a page has requested in the
-        last minute. `formats` are the names for `Formats`.
+        nothing is new and no data has been requested for 10 minutes; see `Pauses`.
+        `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. `tuning`
+        applies to decoding, too. The runs of `index` are shown as the index has them. If their
+        files have changed since, only the new data is read. Without `specs`, such changes are found
+        only in runs whose data a page has requested in the last minute. `formats` are the names for
+        `Formats`.
         """
-        self._wake = wake or threading.Event()
+        wake = threading.Event()
         # A listing of the only directory delays nothing else.
-        on_listed = self._wake.set if reload_interval != 0 and len(specs) > 1 else None
+        on_listed = wake.set if reload_interval != 0 and len(specs) > 1 else None
         pacing = Pacing(
             reload_interval,
             is_viewed=lambda: board.num_viewers > 0,
@@ -93,13 +86,13 @@ class Loader:
             on_listed=on_listed,
             patterns=lambda: board.file_patterns,
         )
-        self._logdir, self._formats = Logdir(specs, pacing), formats
-        self._reload_interval = 5.0 if reload_interval is None else reload_interval
-        self._pause = self._reload_interval
-        """Pause after the last pass, in seconds."""
+        self._logdir = Logdir(specs, pacing)
+        self._formats = formats
         self._board = board
         board.scan_soon = self.scan_soon
         self._tuning = tuning or default_tuning()
+        interval = 5.0 if reload_interval is None else reload_interval
+        self.pauses = Pauses(board, self._logdir, index, wake, interval, self._tuning)
         self._decoder = Decoder(tuning=self._tuning)
         self._small_files = SmallFileReader(tuning=self._tuning)
         self._new_reader = partial(
@@ -109,20 +102,22 @@ class Loader:
             max_points=max_points,
         )
         """Returns a reader of some files that has read nothing yet."""
-        self._runs: dict[str, TrackedRun] = {}
+        self.runs: dict[str, TrackedRun] = {}
+        """The runs whose files are read, by name."""
         self._stored: StoredRuns | None = None
         if index is not None:
             self._stored = StoredRuns(index, board, is_paced=reload_interval is None)
-        self._queue = WorkQueue()
+        self.queue = WorkQueue()
+        """Those of them that have unread data."""
         self._publisher = Publisher(board, specs)
-        self._stopping = threading.Event()
         self._started = threading.Event()
         """Set after the first scan, when the helper has its first batches."""
-        self._threads: list[threading.Thread] = []
-        self._watch_requested = False
-        """Whether `watch` was called, but the thread does not watch the directories yet."""
-        self._watcher: threading.Thread | None = None
-        """The thread that waits for changes, if the system reports all of them."""
+        self._thread: threading.Thread | None = None
+
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """The thread that loads, and the one that waits for changes of files, once they exist."""
+        return [thread for thread in (self._thread, self.pauses.watcher) if thread is not None]
 
     def start_helper(self) -> None:
         """Starts a helper process for the first pass. If there is little to read, the pass ends it.
@@ -134,7 +129,7 @@ class Loader:
             return
         if HelperProcess.is_supported():
             try:
-                self._queue.helper = HelperProcess(self._decoder, self._new_reader)
+                self.queue.helper = HelperProcess(self._decoder, self._new_reader)
             except OSError as error:
                 logger.debug("no helper process, reading without one: %s", error)
 
@@ -153,38 +148,38 @@ class Loader:
             if self._stored is not None:
                 self._show_stored(self._stored)
             scan_at = self._scan_logdir()
-            if self._queue.bytes_left < self._tuning.min_bytes_for_helper:
-                self._queue.stop_helper()
-            self._queue.exchange_with_helper(publish_interval)
+            if self.queue.bytes_left < self._tuning.min_bytes_for_helper:
+                self.queue.stop_helper()
+            self.queue.exchange_with_helper(publish_interval)
             self._started.set()
             publish_at = time.monotonic() + publish_interval
-            while self._queue.has_work and not self._stopping.is_set():
-                if self._queue.waiting:
+            while self.queue.has_work and not self.pauses.stopping.is_set():
+                if self.queue.waiting:
                     self._preload_small_files()
-                    self._read_slice(self._queue.waiting.popleft())
+                    self._read_slice(self.queue.waiting.popleft())
                 now = time.monotonic()
                 if self._publisher.publish_early and now >= publish_at:
                     # Reading may take minutes, and new runs may be created during that time.
-                    if self._reload_interval > 0 and now >= scan_at:
+                    if self.pauses.interval > 0 and now >= scan_at:
                         scan_at = self._scan_logdir(is_within_pass=True)
                     began_at = time.monotonic()
-                    self._publisher.publish(self._runs.values(), loading=self._queue.has_work)
+                    self._publisher.publish(self.runs.values(), loading=self.queue.has_work)
                     publish_at = time.monotonic()
                     pause = (publish_at - began_at) * _WORK_FACTOR
                     publish_at += max(publish_interval, min(pause, publish_interval * _WORK_FACTOR))
-                self._queue.exchange_with_helper(publish_interval)
+                self.queue.exchange_with_helper(publish_interval)
         finally:
-            self._queue.stop_helper()
+            self.queue.stop_helper()
             self._decoder.release_buffers()
             self._small_files.release_buffers()
-        if self._reload_interval <= 0:
+        if self.pauses.interval <= 0:
             # Plugins are imported at the same time.
-            while not (self._publisher.publish_early or self._stopping.wait(0.01)):
+            while not (self._publisher.publish_early or self.pauses.stopping.wait(0.01)):
                 pass
-        is_repeated = self._reload_interval <= 0 and patterns != self._board.file_patterns
-        loading = self._queue.has_work or is_repeated
-        ends_pass = not (is_repeated or self._stopping.is_set())
-        self._publisher.publish(self._runs.values(), loading=loading, ends_pass=ends_pass)
+        is_repeated = self.pauses.interval <= 0 and patterns != self._board.file_patterns
+        loading = self.queue.has_work or is_repeated
+        ends_pass = not (is_repeated or self.pauses.stopping.is_set())
+        self._publisher.publish(self.runs.values(), loading=loading, ends_pass=ends_pass)
         return is_repeated
 
     def start(self, *, publish_early: bool = True) -> None:
@@ -195,9 +190,8 @@ class Loader:
         """
         self._publisher.publish_early = publish_early
         self._publisher.publish_status((), loading=True)
-        thread = threading.Thread(target=self._load, name="tbcore-loader", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._thread = threading.Thread(target=self._load, name="tbcore-loader", daemon=True)
+        self._thread.start()
 
     def publish(self, timeout: float = 0.0) -> None:
         """Makes the thread publish during its passes, too, from now on: see `start`.
@@ -213,14 +207,13 @@ class Loader:
         Watching imports a package in another thread. So call this only when no thread imports
         modules any more: two threads that import the same modules can block each other.
         """
-        self._watch_requested = True
-        self._wake.set()
+        self.pauses.watch_soon()
 
     def scan_soon(self) -> None:
         """Ends a pause of the thread, and makes it list all directories."""
         for root in self._logdir.paced:
             root.list_soon()
-        self._wake.set()
+        self.pauses.wake.set()
 
     def wait_until_started(self, timeout: float) -> None:
         """Waits until the thread has scanned and begins to read, at most `timeout` seconds.
@@ -232,85 +225,36 @@ class Loader:
 
     def stop(self) -> None:
         """Ends the thread after its current time slice; waits for it at most half a second."""
-        self._stopping.set()
-        self._wake.set()
+        self.pauses.stopping.set()
+        self.pauses.wake.set()
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
-        for thread in self._threads:
+        for thread in self.threads:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _load(self) -> None:
         """Runs in the loader's thread: makes passes, with pauses between them, until `stop`."""
-        seen: object = None
-        while not self._stopping.is_set():
+        while not self.pauses.stopping.is_set():
             pass_began_at = time.monotonic()
-            if self._watch_requested and self._publisher.passes:
-                self._start_watching()
+            if self._publisher.passes:
+                self.pauses.start_watching()
             is_repeated = False
             try:
                 is_repeated = self.load_once()
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
-                self._publisher.publish_status(self._runs.values(), loading=self._queue.has_work)
-            if self._reload_interval <= 0:
-                if not is_repeated:
-                    return
-                continue
-            found = (self._board.state.generation, self._board.status.bytes_total)
-            is_quiet, seen = seen == found, found
-            pass_seconds = time.monotonic() - pass_began_at
-            min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
-            min_pause = min(min_pause, self._reload_interval)
-            if not self._stopping.wait(min_pause):
-                pause = self._next_pause(is_quiet=is_quiet) - min_pause
-                formats = self._logdir.formats
-                is_unfinished = formats is not None and formats.unfinished
-                if is_unfinished or any(r.reader.is_to_read_soon for r in self._runs.values()):
-                    pause = min(pause, _MAX_WAIT_SECONDS)
-                self._wake.wait(pause)
-            # Cleared before the next scan, which may miss a change made during the scan. Such a
-            # change sets the event again, so that the next pause ends early.
-            self._wake.clear()
+                self._publisher.publish_status(self.runs.values(), loading=self.queue.has_work)
+            if self.pauses.interval > 0:
+                pass_seconds = time.monotonic() - pass_began_at
+                self.pauses.wait(pass_seconds, is_being_written=self._is_being_written())
+            elif not is_repeated:
+                return
 
-    def _next_pause(self, *, is_quiet: bool) -> float:
-        """Seconds until the next pass; `is_quiet` if the last one found nothing new."""
-        base = self._reload_interval
-        # Set before checking for requests, so that any request from now on wakes this thread.
-        self._board.is_idle = True
-        if not is_quiet or self._board.idle_seconds < self._tuning.idle_seconds:
-            self._board.is_idle = False
-            self._pause = base
-            return base
-        self._pause = max(base, min(2 * self._pause, self._max_pause()))
-        return max(base, min([self._pause, *(r.seconds_left for r in self._logdir.paced)]))
-
-    def _max_pause(self) -> float:
-        """Seconds to which the pauses may grow."""
-        has_free = len(self._logdir.paced) < len(self._logdir.specs)
-        is_watched = self._watcher is not None and self._watcher.is_alive()
-        is_watched = is_watched and not self._logdir.has_links
-        # Nothing reports changes of an index.
-        stored = self._stored
-        is_index_free = stored is not None and not storage_of(stored.index.path).requests_cost
-        is_short = (has_free and not is_watched) or is_index_free
-        tuning = self._tuning
-        return tuning.max_pause_seconds if is_short else tuning.max_watched_pause_seconds
-
-    def _start_watching(self) -> None:
-        """Starts to watch the directories for changes, if any of them exists.
-
-        Not called before the first pass is complete, since starting takes as long as a scan, and
-        requests are waiting for data. Called after each pass until there is a directory to watch.
-        """
-        paths = [spec.path for spec in self._logdir.specs]
-        watcher = watch(paths, self._wake, self._stopping)
-        if watcher is not None:
-            if all(storage_of(p).requests_cost or reports_all_changes(p) for p in paths):
-                self._watcher = watcher
-            self._watch_requested = False
-            self._threads.append(watcher)
-            # Changes made before the watcher is ready are not reported: scan once more for them.
-            self._wake.set()
+    def _is_being_written(self) -> bool:
+        """Whether files could not be read only because they are being written."""
+        formats = self._logdir.formats
+        is_unfinished = formats is not None and bool(formats.unfinished)
+        return is_unfinished or any(run.reader.is_to_read_soon for run in self.runs.values())
 
     def _scan_logdir(self, *, is_within_pass: bool = False) -> float:
         """Scans the directories, and puts the runs with unread data into the queue.
@@ -321,43 +265,43 @@ class Loader:
         began_at = time.monotonic()
         stored = self._stored
         is_partial = stored is not None and not self._logdir.specs
-        scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
+        scan = stored.scan(self.runs) if stored and is_partial else self._logdir.scan()
         if stored and not is_partial:
             stored.index.found = scan.runs
         self._publisher.paced = self._logdir.paced
         age = time.monotonic() - min([began_at, *(root.listed_at for root in self._logdir.paced)])
         self._board.scanned_at = time.time() - age if age < math.inf else None
         self._publisher.report_scan(scan)
-        for name in self._runs.keys() - scan.runs.keys():
+        for name in self.runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.
-            if not self._runs[name].is_below(scan.unlisted):
-                self._runs.pop(name).is_removed = True
+            if not self.runs[name].is_below(scan.unlisted):
+                self.runs.pop(name).is_removed = True
                 self._publisher.removed.append(name)
         for name, files in scan.runs.items():
             try:
-                if run := self._runs.get(name):
+                if run := self.runs.get(name):
                     if not (is_within_pass and files == run.files):
                         run.update(files)
                 elif not (stored and stored.is_up_to_date(name, files)):
-                    self._runs[name] = run = TrackedRun(name, files, self._new_reader)
+                    self.runs[name] = run = TrackedRun(name, files, self._new_reader)
                     if stored:
                         stored.resume_from_index(run)
             except Exception as error:
                 self._publisher.report_bug(f"run {name}", error)
         if stored:
             is_whole = not is_partial and not scan.unlisted
-            stored.restrict(scan.runs if is_whole else None, self._runs)
+            stored.restrict(scan.runs if is_whole else None, self.runs)
             self._publisher.stored = stored.shown
-        self._queue.refill(self._runs.values())
+        self.queue.refill(self.runs.values())
         now = time.monotonic()
-        return now + max(self._reload_interval, (now - began_at) * _WORK_FACTOR)
+        return now + max(self.pauses.interval, (now - began_at) * _WORK_FACTOR)
 
     def _show_stored(self, stored: StoredRuns) -> None:
         """Shows the runs as the index has them now."""
         try:
-            if stored.refresh(self._runs):
+            if stored.refresh(self.runs):
                 self._publisher.stored = stored.shown
-                self._publisher.publish(self._runs.values(), loading=True)
+                self._publisher.publish(self.runs.values(), loading=True)
             problems = [*stored.index.warnings, *stored.index.problems]
         except (TbcoreError, OSError) as error:
             # The runs of the last refresh stay.
@@ -367,7 +311,7 @@ class Loader:
     def _preload_small_files(self) -> None:
         """Reads small files of the next runs in the queue together."""
         try:
-            preload_small_files(self._small_files, (run.reader for run in self._queue.waiting))
+            preload_small_files(self._small_files, (run.reader for run in self.queue.waiting))
         except Exception as error:
             # No data is lost: a file that was not preloaded is read in a time slice of its run.
             self._publisher.report_bug("preloading small files", error)
@@ -385,4 +329,4 @@ class Loader:
         self._publisher.report_problems(run)
         run.has_changed = True
         if run.reader.has_work:
-            self._queue.waiting.append(run)
+            self.queue.waiting.append(run)

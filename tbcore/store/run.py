@@ -23,7 +23,7 @@ from tbcore.eventfiles.table import DecodedItem, FileVersion, Table, TableColumn
 from tbcore.kinds import GRAPH_FIELDS
 from tbcore.store.restarts import NOTHING_ORPHANED, RestartRule
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.view import EMPTY_SCHEMA, FileRef, LoadedView, RunView
+from tbcore.store.view import EMPTY_SCHEMA, FileRef, LoadedView, RunView, Schema, TagInfo
 
 _MAX_MERGED_ROWS = 1 << 17
 """Maximum number of rows of a table that is merged from others. Merging larger tables would save
@@ -95,11 +95,9 @@ class RunData:
         self._files.append(FileRef(file) if isinstance(file, str) else file)
         return len(self._files) - 1
 
-    def set_file_identity(self, file_index: int, version: str) -> None:
-        """Sets the version of an opened file. Must be called before an item of it is added."""
-        path, known = self._files[file_index]
-        if version != known:
-            self._files[file_index] = FileRef(path, version)
+    def set_file(self, file_index: int, file: FileRef) -> None:
+        """Replaces a file, of which no item is in the data yet, or not any more."""
+        self._files[file_index] = file
 
     # -- items, in the order in which they are read --------------------------------------------
 
@@ -149,6 +147,17 @@ class RunData:
             self._merge(1 if self._is_live else _MAX_UNMERGED)
         if self._max_points and self.num_rows >= self._num_rows_to_thin:
             self._thin()
+
+    def drop_items(self) -> None:
+        """Drops all rows that are no numbers, and what is known about their tags."""
+        if all(kind.is_scalar for info in self._schema.tags.values() for kind in info.kinds):
+            return  # The schema stays the one that equal runs share.
+        self._drop(lambda column: None if column.is_scalar else -(1 << 63), -(1 << 63))
+        scalars = {
+            t: [k for k in info.kinds if k.is_scalar] for t, info in self._schema.tags.items()
+        }
+        self._schema = Schema({t: TagInfo((*k,), None) for t, k in scalars.items() if k})
+        self._own_metadata = {}
 
     @property
     def num_rows(self) -> int:

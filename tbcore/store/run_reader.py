@@ -246,7 +246,7 @@ class RunReader:
         """Reads one file into the run's data."""
         reader, data = file.reader, self.data
         for item in reader.read(max_bytes, is_time_up):
-            data.set_file_identity(reader.file_index, FileRef.of(reader.opened).version)
+            data.set_file(reader.file_index, FileRef.of(reader.opened))
             data.add_item(item, reader.file_index)
         if data.first_event_time is None:
             data.first_event_time = reader.first_event_time

@@ -11,9 +11,11 @@ An item is read at a time, until the time of a slice is over.
 from __future__ import annotations
 
 import logging
+import os
 import time
+from binascii import crc32
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -45,6 +47,13 @@ def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> 
     return kind(decoder, files, **options)
 
 
+class _Given(NamedTuple):
+    """Files as they were at a time, in nanoseconds since the epoch."""
+
+    files: Sequence[EventFile] = ()
+    at_ns: int = 0
+
+
 class SourceReader(RunReader):
     """Reads a run of another format. Its offsets and files are known to the FormatReader alone."""
 
@@ -57,9 +66,8 @@ class SourceReader(RunReader):
         self._reader = files.format.reader(files.run)
         self._items: Iterator[Read] | None = None
         """What is being read; None between two calls of the FormatReader."""
-        self._read_files: Sequence[EventFile] = ()
-        """The files that were, or are, given to the FormatReader, as they were at `_read_at_ns`."""
-        self._read_at_ns = 0
+        self._given = _Given()
+        """What was, or is, given to the FormatReader."""
         self._read_error = ""
         """Why reading ended early the last time; empty if it did not."""
         self._has_work = False
@@ -67,15 +75,15 @@ class SourceReader(RunReader):
         """Whether the FormatReader was called before; whether a new one is needed."""
         self._has_failed = False
         """Whether the FormatReader raised an error that trying again does not change."""
-        self._facts: tuple[Events, float | None] | None = None
-        """The last facts that were read: their events and their time."""
-        self._added: tuple[Events, float | None] | None = None
+        self._facts: tuple[Events, float | None, str] = (), None, ""
+        """The last facts that were read: their events, their time, and the state of the run."""
+        self._added: tuple[Events, float | None, str] = self._facts
         """Those that are in the data."""
         super().__init__(decoder, files, **options)
-        file = SourceRef(files[0].path)
-        file.has_times = files.format.has_times
-        self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
-        self.data.add_file(file)
+        if files.format.has_times:
+            self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
+        self.data.add_file(self._source_ref(""))
+        self.data.add_file(MadeFile(files[0].path))
         # Of a file of version 2, only events that say so are restarts: steps may go back.
         self.data.add_item(FileVersion(2.0, 0, np.nan), 0)
 
@@ -99,12 +107,12 @@ class SourceReader(RunReader):
     def update(self, scanned: Sequence[EventFile]) -> bool:
         assert isinstance(scanned, SourceFiles)
         before, self._source = self._source, scanned
-        has_changed = scanned != self._read_files
+        has_changed = scanned != self._given.files
         is_same = (scanned.identity, scanned[0].version) == (before.identity, before[0].version)
         if not is_same or self._is_over or (self._has_failed and has_changed):
             return False
         # Files that changed just before may have changed once more within the clock's tick.
-        since_ns = self._read_at_ns - self.tuning.clock_resolution_seconds * 1e9
+        since_ns = self._given.at_ns - self.tuning.clock_resolution_seconds * 1e9
         is_recent = any(file.ctime_ns > since_ns for file in scanned)
         self._has_work |= has_changed or self.is_incomplete or (is_recent and not self._has_failed)
         self.is_up_to_date = not self._has_work
@@ -116,7 +124,7 @@ class SourceReader(RunReader):
         before, self._read_error, self.is_to_read_soon = self._read_error, "", False
         try:
             if self._items is None:
-                self._read_files, self._read_at_ns = self._source, time.time_ns()
+                self._given = _Given(self._source, time.time_ns())
                 self._items = self._reader.read(self._source)
             for item in self._items:
                 self._add(item)
@@ -139,13 +147,10 @@ class SourceReader(RunReader):
             self._read_error = self._line(f" cannot be read to its end: {describe(error)}")
             logger.debug("%s", one_line(self._source[0].path), exc_info=error)
         self._items, self._has_read, self.bytes_read = None, True, self.bytes_total
-        self._has_work = self._source != self._read_files
+        self._has_work = self._source != self._given.files
         if self._read_error not in ("", before):
             self.read_errors.append(self._read_error)
-        if self._facts is not None and self._facts != self._added:
-            if self._added is not None:
-                # The first metadata of a tag counts, so the run is read again for the last ones.
-                raise FileReplacedError(self._source[0].path)
+        if self._facts != self._added:
             self._added = self._facts
             self._add_events(*self._facts)
         self.data.end_loading()
@@ -155,20 +160,29 @@ class SourceReader(RunReader):
 
     def _add(self, item: Read) -> None:
         if isinstance(item, str):
-            line = self._line(f": {item}")
+            is_named = item.startswith(tuple(f"{file.path}: " for file in self._source))
+            line = one_line(item) if is_named else self._line(f": {item}")
             if len(self.problems) < MAX_PROBLEMS and line not in self.problems:
                 self.problems.append(line)
                 self.read_errors.append(line)
         elif not isinstance(item, Mapping):
-            self._facts = [*item.events()], item.time
+            self._facts = tuple(item.events()), item.time, item.state
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
             counts = [len(points.step) for points in item.values()]
             arrays = map(np.concatenate, zip(*item.values(), strict=True))
             self._add_table(entries, [counts, *arrays], None, 0)
 
-    def _add_events(self, events: Events, at_time: float | None) -> None:
-        """Adds the events of facts, as those of a file."""
+    def _source_ref(self, state: str) -> SourceRef:
+        ref = SourceRef(self._source[0].path)
+        ref.name, ref.has_times = self._source.name, self._source.format.has_times
+        ref.id, ref.state = f"{crc32(os.fsencode(self._source.identity)):08x}", state
+        return ref
+
+    def _add_events(self, events: Events, at_time: float | None, state: str) -> None:
+        """Adds the events of facts, as those of a file, in place of the earlier ones."""
+        self.data.drop_items()
+        self.data.set_file(0, self._source_ref(state))
         if not events:
             return
         size, file = len(events), MadeFile(self._source[0].path)
@@ -182,7 +196,8 @@ class SourceReader(RunReader):
         )
         at = np.full(size, at_time or self._source[0].mtime_ns / 1e9)
         rows = [1] * size, np.zeros(size, np.int64), at, np.empty(0)
-        self._add_table(entries, rows, references, self.data.add_file(file))
+        self.data.set_file(1, file)
+        self._add_table(entries, rows, references, 1)
 
     def _add_table(
         self, entries: Sequence[TableColumn], rows: Sequence[Any], references: References | None,

@@ -35,12 +35,19 @@ LIVE_SECONDS = 300
 limit."""
 
 
-def is_live(last_event: float | None, modified: float | None, now: float) -> bool:
-    """Whether a run was written to recently, and within LIVE_SECONDS of its last event."""
+def run_state(
+    last_event: float | None, modified: float | None, now: float, source: SourceRef | None
+) -> str:
+    """`live` if a run was written to recently, and within LIVE_SECONDS of its last event, else
+    `quiet`. If another program logged how the run ended, `finished` or `failed`; "" if it logged
+    neither that nor times, so that nobody knows."""
+    if source and source.state != "running" and (source.state or not source.has_times):
+        return source.state
     if last_event is None:
-        return False
+        return "quiet"
     written = last_event if modified is None else modified
-    return abs(now - written) < LIVE_SECONDS and written - last_event < LIVE_SECONDS
+    is_live = abs(now - written) < LIVE_SECONDS and written - last_event < LIVE_SECONDS
+    return "live" if is_live else "quiet"
 
 
 class RunDetails(NamedTuple):
@@ -56,6 +63,10 @@ class RunDetails(NamedTuple):
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
     source: SourceRef | None
     """See `RunView`."""
+
+    def state(self, now: float) -> str:
+        """See `run_state`."""
+        return run_state(self.last_event_time, self.modified, now, self.source)
 
 
 class TagsByRun(Mapping[str, list[str]]):

@@ -6,8 +6,7 @@ tag are made on request.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -19,7 +18,15 @@ from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.eventfiles.table import Columns, Table, plugin_name
-from tbcore.kinds import SESSION_START_TAG, Claim, Claims, Kind, has_own_metadata, matches
+from tbcore.kinds import (
+    SESSION_START_TAG,
+    Claim,
+    Claims,
+    Kind,
+    has_own_metadata,
+    have_tags,
+    matches,
+)
 from tbcore.store.series import (
     MIN_ROWS_TO_CACHE,
     LastPoints,
@@ -65,11 +72,17 @@ class FileRef(NamedTuple):
 class SourceRef(FileRef):
     """A file that another program wrote."""
 
-    has_times: bool = True
+    name: str
+    """Its path below the log directory."""
+    has_times: bool
     """Whether it says when its points were logged."""
+    id: str
+    """Different for another run that takes over the name."""
+    state: str = ""
+    """What it says about the run: `finished`, `failed`, `running`, or ""."""
 
     def as_json(self) -> dict[str, str | bool]:
-        return {"file": os.path.basename(self.path), "has_times": self.has_times}
+        return {"file": self.name, "has_times": self.has_times, "id": self.id, "state": self.state}
 
 
 class TagInfo(NamedTuple):
@@ -137,7 +150,10 @@ class Schema:
         claimed = {kind for kind in self.kinds if matches(claims, kind)}
         if not claimed:
             return []
-        return [tag for tag, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
+        found = [tag for tag, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
+        if not have_tags(claims):
+            return found
+        return [t for t in found if any(matches(claims, kind, t) for kind in self.tags[t].kinds)]
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -213,7 +229,7 @@ class RunView:
         tags = self.schema.tags
         series = self.series(tag) if tag in tags else []
         if claims is not None:
-            series = [each for each in series if matches(claims, each.kind)]
+            series = [each for each in series if matches(claims, each.kind, tag)]
         if series:
             return series
         candidates = tags if claims is None else self.schema.tags_matching(tuple(claims))
@@ -247,20 +263,6 @@ class RunView:
         own = self.own_metadata.get(tag) if has_own_metadata(tag) else None
         return own or self.schema.tags.get(tag, _NO_TAG).metadata
 
-    def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
-        """The number of rows of a tag that have one of these kinds, and their first and last step.
-
-        The steps are None if there are no rows. Raises KeyError for an unknown tag.
-        """
-        found = [each for each in self.series(tag) if each.kind in kinds]
-        if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
-            count = len(found[0])
-            steps = found[0].column_at("step", np.array([0, count - 1]))
-        else:
-            _, steps = merged_columns(found, 0, ["step"])
-            count = len(steps)
-        return (count, int(steps[0]), int(steps[-1])) if count else (0, None, None)
-
     def last_points(self, claims: ClaimsKey) -> LastPoints:
         """The last point of each tag, among its scalars that one of the claims matches."""
         # 1. Find the last column of each tag: if it has several kinds, the one with the last row.
@@ -271,7 +273,7 @@ class RunView:
             (tag, kind.field, kind.is_scalar)
             for tag in tags
             for kind in self.schema.tags[tag].kinds
-            if kind in claimed
+            if kind in claimed and (tag not in mixed or matches(claims, kind, tag))
         }
         last: dict[str, tuple[int, int, int]] = {}  # 1
         for number, table in enumerate(self.tables):

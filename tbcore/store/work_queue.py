@@ -297,7 +297,7 @@ class TrackedRun:
     def find_first_event_time(self) -> None:
         """Reads the time of the first event, if it is not known yet."""
         data = self.reader.data
-        for file in self.files:
+        for file in () if isinstance(self.files, SourceFiles) else self.files:
             if data.first_event_time is not None:
                 return
             # An error is logged when a time slice of the run reaches the file.

@@ -18,7 +18,8 @@ MAX_TEXT_BYTES = 1 << 16
 class RunFacts(NamedTuple):
     """What a run says about itself, as a whole. Has the members of `Facts`."""
 
-    hparams: Mapping[str, float | str | bool] = {}
+    hparams: Mapping[str, float | str | bool | None] = {}
+    """As in event files: None is null, which is shown as if it was not logged."""
     texts: Mapping[str, str] = {}
     """Maps tags to texts, which may be Markdown."""
     group: str = ""
@@ -33,15 +34,19 @@ class RunFacts(NamedTuple):
     def time(self) -> float | None:
         return self.ended or self.started
 
+    @property
+    def state(self) -> str:
+        return {1: "finished", 2: "failed", 3: "running"}.get(self.status, "")
+
     def events(self) -> Iterator[tuple[str, bytes, bytes]]:
         if self.hparams or self.group:
             data = HParamsPluginData(version=0)
             start = data.session_start_info
             start.group_name, start.start_time_secs = self.group, self.started or 0.0
             for name, value in self.hparams.items():
-                is_text = isinstance(value, str)
-                kind = "bool" if isinstance(value, bool) else "string" if is_text else "number"
-                setattr(start.hparams[name], f"{kind}_value", value)
+                kind = {bool: "bool", type(None): "null"}.get(type(value))
+                kind = kind or ("string" if isinstance(value, str) else "number")
+                setattr(start.hparams[name], f"{kind}_value", 0 if value is None else value)
             yield _event(
                 SESSION_START_TAG, "hparams", data.SerializeToString(deterministic=True), ""
             )

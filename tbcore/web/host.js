@@ -45,6 +45,10 @@
  *   has not grouped them
  * @property {(rule: string) => Promise<Readable<PartsOfRuns>>} groupsBy  the parts of all runs by another
  *   rule than that of the list, for charts of a part each; "" to know which rules there may be
+ * @property {(isMeant?: (run: string) => boolean, isSaid?: (group: string) => boolean) => Promise<string[]>} leftOut
+ *   what is not shown, in words for the note of a figure: groups in part, and runs that are unchecked,
+ *   older than the newest, or put away. `isMeant`: the runs that count, such as those with a tag; `isSaid`: the
+ *   groups of which the note says how many runs were put away
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
  *   run under the pointer, in the run list or in a chart, or of the group while runs are grouped
  * @property {(names: string | readonly string[]) => void} checkOnly  shows this run, or these runs,
@@ -147,7 +151,8 @@
  * @property {number | null} last  wall time of its last event
  * @property {number | null} modified  when its newest file was last modified
  * @property {Nonfinite | undefined} nonfinite  its tags with NaN or infinite values
- * @property {{ file: string, has_times: boolean } | undefined} [source]  the file that another program logged it to
+ * @property {{ file: string, has_times: boolean, id: string, state: string } | undefined} [source]  the file that another program
+ *   logged it to, below the log directory, and what it says: `finished`, `failed`, `running`, or nothing
  *
  * @typedef {object} Nonfinite
  * @property {number} num_tags  number of tags with NaN or infinite values

@@ -10,7 +10,8 @@ import pytest
 from tbcore.errors import DecodeError
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
 from tbcore.eventfiles.proto.types_pb2 import DataType
-from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
+from tbcore.eventfiles.tensors import scalar_of, tensor_to_numpy
+from tbcore_testing.tensors import array_proto
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_nump
 def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
     """Dtype, shape and numbers are kept; the array is read-only."""
     array = (np.arange(int(np.prod(shape))) % 2 * 3).astype(dtype).reshape(shape)
-    decoded = tensor_to_numpy(numpy_to_tensor(array))
+    decoded = tensor_to_numpy(array_proto(array))
     assert decoded.dtype == array.dtype
     assert decoded.shape == shape
     assert (decoded == array).all()
@@ -29,7 +30,7 @@ def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
 
 def test_strings() -> None:
     """Strings are decoded as bytes, and text is encoded as UTF-8."""
-    decoded = tensor_to_numpy(numpy_to_tensor(np.array([[b"a", "é"]], object)))
+    decoded = tensor_to_numpy(array_proto(np.array([[b"a", "é"]], object)))
     assert decoded.tolist() == [[b"a", "é".encode()]]
 
 
@@ -115,6 +116,6 @@ def test_a_tensor_whose_data_and_shape_disagree_is_an_error(tensor: TensorProto)
 )
 def test_scalar_of(array: Any, expected: Any) -> None:
     """One real number is a scalar, in any shape with one element. Bools and strings are not."""
-    found = scalar_of(numpy_to_tensor(np.asarray(array)))
+    found = scalar_of(array_proto(np.asarray(array)))
     assert found == expected
     assert type(found) is type(expected)

@@ -27,13 +27,14 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
+from tbcore.eventfiles.tensors import scalar_of, tensor_to_numpy
 from tbcore_graphs import keras
 from tbcore_graphs.proto.graph_pb2 import GraphDef
 from tbcore_graphs.text import Limit, graph_text
 from tbcore_images.headers import header_of
 from tbcore_remote.ssh_files import SshError, SshHost
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
+from tbcore_testing.tensors import array_proto
 from tbcore_text import markdown
 
 Target = Callable[[bytes], None]
@@ -182,7 +183,7 @@ def tensors(data: bytes) -> None:
     scalar = scalar_of(tensor)
     assert scalar is None or array.size == 1
     if array.dtype.kind in "fiub" and array.size * array.itemsize <= len(data):
-        again = tensor_to_numpy(numpy_to_tensor(array))
+        again = tensor_to_numpy(array_proto(array))
         assert again.dtype == array.dtype
         np.testing.assert_array_equal(again, array)
 
@@ -228,8 +229,8 @@ def _parsed(message_type: Any, data: bytes) -> Any:
 
 def _tensor_seeds() -> Iterator[bytes]:
     for form in ("f4", "f8", "i4", "u1", "i2", "i1", "i8", "?", "f2", "u2", "u4", "u8", "c8"):
-        yield numpy_to_tensor(np.ones((2, 1), form)).SerializeToString()
-    yield numpy_to_tensor(np.array([b"a", b""], object)).SerializeToString()
+        yield array_proto(np.ones((2, 1), form)).SerializeToString()
+    yield array_proto(np.array([b"a", b""], object)).SerializeToString()
     for dtype, field in ((1, "float_val"), (3, "int_val"), (14, "half_val"), (9, "int64_val")):
         tensor = TensorProto(dtype=dtype)
         getattr(tensor, field).extend([1, 2])

@@ -58,36 +58,33 @@ LATE_FRAMES = """
   };
 }
 """
-DELAYS = """
-import asyncio, random, uvicorn
-load_at_once = uvicorn.Config.load
-def load_delayed(config):
-    load_at_once(config)
-    app = config.loaded_app
-    async def answer(scope, receive, send):
-        if scope["type"] == "http":
-            await asyncio.sleep({} * random.random())
-        await app(scope, receive, send)
-    config.loaded_app = answer
-uvicorn.Config.load = load_delayed
+WRAP = """
+import asyncio, functools, random, uvicorn
+def wrap(answer, load=uvicorn.Config.load):
+    def load_wrapped(config):
+        load(config)
+        config.loaded_app = functools.partial(answer, config.loaded_app)
+    uvicorn.Config.load = load_wrapped
+"""
+"""What a server runs before the programs below: what they put around its application."""
+DELAYS = f"""{WRAP}
+async def answer_late(app, scope, receive, send):
+    if scope["type"] == "http":
+        await asyncio.sleep({MAX_DELAY} * random.random())
+    await app(scope, receive, send)
+wrap(answer_late)
 """
 """What a server runs before, if it delays its answers."""
-CACHED_FILES = """
-import uvicorn
-load_uncached = uvicorn.Config.load
-def load_cached(config):
-    load_uncached(config)
-    app = config.loaded_app
-    async def answer(scope, receive, send):
-        async def send_cached(message):
-            if message.get("status") == 200:
-                headers = dict(message["headers"]) | {b"cache-control": b"max-age=86400"}
-                message["headers"] = list(headers.items())
-            await send(message)
-        is_file = scope["type"] == "http" and "/static/" in scope["path"]
-        await app(scope, receive, send_cached if is_file else send)
-    config.loaded_app = answer
-uvicorn.Config.load = load_cached
+CACHED_FILES = f"""{WRAP}
+async def answer_cached(app, scope, receive, send):
+    async def send_cached(message):
+        if message.get("status") == 200:
+            headers = dict(message["headers"]) | {{b"cache-control": b"max-age=86400"}}
+            message["headers"] = list(headers.items())
+        await send(message)
+    is_file = scope["type"] == "http" and "/static/" in scope["path"]
+    await app(scope, receive, send_cached if is_file else send)
+wrap(answer_cached)
 """
 """What a server runs before, if its modules stay the same: a profile asks for each of them once.
 
@@ -363,7 +360,7 @@ class Server:
         self.log = log
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
-        self._program = DELAYS.format(MAX_DELAY) + program if MAX_DELAY else program
+        self._program = DELAYS + program if MAX_DELAY else program
         self._plugins = plugins  # None: all installed plugins
         self._host = host
         self._token = token

@@ -47,8 +47,8 @@ def test_the_best_is_marked_with_all_that_cannot_be_told_from_it(
     page = open_page("#hparams&group=seeds&columns=val/loss:min&sort=%2Bval/loss:min")
     in_list = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')]
       .filter((row) => /\\*$/.test(row.title))
-      .map((row) => [row.title, row.querySelector('.tb-step')?.textContent ?? '']))"""
-    until(lambda: page.evaluate(in_list) == MARKS)
+      .map((row) => [row.title, (row.querySelector('.tb-step')?.textContent ?? '').trim()]))"""
+    until(lambda: page.evaluate(in_list) == {**MARKS, "d/*": "n<3"})
     in_hparams = """() => Object.fromEntries(tb.all('tbody tr[data-name]').map(
       (row) => [row.dataset.name, row.querySelector('.best-mark')?.textContent ?? '']))"""
     until(lambda: page.evaluate(in_hparams) == MARKS)
@@ -105,7 +105,67 @@ def test_figures_in_a_column_are_aligned_and_no_column_of_groups_is_empty(open_p
             return range.getBoundingClientRect().right;
           };
           const cell = document.querySelector('.tb-row[aria-expanded] .tb-cell');
-          const head = document.querySelector('.tb-heads .tb-figures button');
+          const head = document.querySelector('.tb-heads .tb-cell:not(.tb-text) button');
           return Math.abs(end(head) - end(cell.firstChild)) < 12;
         }"""
     )
+
+
+def test_the_best_line_is_above_those_that_it_meets(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Also where it is the last by its name; the first of the run list is above all others."""
+    for run, last in {"a": 1.0, "m": 0.9, "z": 0.5}.items():
+        write_run(
+            tmp_path / "logs",
+            run,
+            scalars={"loss": [1.0 + 1 / (1 + s) for s in range(100)] + [last]},
+        )
+    page = profile.open(
+        serve(tmp_path / "logs").url, "#scalars&columns=loss:last&sort=%2Bloss:last"
+    )
+    # Edges of a line let through what is below: the nearest of the three colours counts.
+    nearest = """() => {
+      const colors = tb.colors();
+      const canvas = tb.canvas('loss');
+      const counts = { a: 0, m: 0, z: 0 };
+      if (!canvas || Object.keys(colors).length < 3) return counts;
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) {
+        const distance = (run) => [1, 3, 5].reduce((sum, at, k) =>
+          sum + (parseInt(colors[run].slice(at, at + 2), 16) - data[i + k]) ** 2, 0);
+        const [run] = ['a', 'm', 'z'].sort((x, y) => distance(x) - distance(y));
+        if (data[i + 3] > 128 && distance(run) < 8000) counts[run]++;
+      }
+      return counts;
+    }"""
+    until(lambda: (found := page.evaluate(nearest))["z"] > 3 * (found["a"] + found["m"]) + 100)
+
+
+def test_runs_are_pairs_by_a_hyperparameter_and_nothing_is_said_twice(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Names tell nothing here. In the run list, in HParams, and in Compare."""
+    logdir = tmp_path / "logs"
+    words = ["brisk", "calm", "dark", "early", "fine", "glad", "hazy", "idle"]
+    for name, losses in {"a": (1.0, 2.0, 3.0), "b": (1.1, 2.1, 3.11), "c": (4.0, 4.5)}.items():
+        for seed, loss in enumerate(losses):
+            hparams = {"model": name, "seed": seed}
+            scalars = {"val/loss": [(0, 5.0), (10, loss)]}
+            write_run(logdir, f"{name}-{words.pop()}", scalars=scalars, hparams=hparams)
+    server = serve(logdir)
+    rules = "group=by:model&average=mean-interval"
+    page = profile.open(server.url, f"#hparams&{rules}&columns=val/loss:min&sort=%2Bval/loss:min")
+    in_hparams = """() => Object.fromEntries(tb.all('tbody tr[data-name]').map((row) => [
+      row.dataset.name, row.innerText.match(/best|≈ best|n too small/g)?.join() ?? '']))"""
+    marks = {"model=a": "best", "model=b": "", "model=c": "n too small"}
+    until(lambda: page.evaluate(in_hparams) == marks)
+    in_list = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')]
+      .filter((row) => /^model=/.test(row.title))
+      .map((row) => [row.title, row.querySelector('.tb-step')?.textContent ?? '']))"""
+    until(lambda: page.evaluate(in_list) == marks)
+    page = profile.open(server.url, f"#compare&{rules}")
+    in_compare = """() => [...tb.all('.compare-table tr').find(
+      (row) => /lowest/.test(row.innerText))?.cells ?? []].slice(1).map(
+        (cell) => cell.querySelector('.compare-best')?.textContent ?? '')"""
+    until(lambda: page.evaluate(in_compare) == list(marks.values()))

@@ -115,7 +115,7 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
     form.get_by_label("What to show").select_option("Lowest value of a tag")
     form.get_by_label("Tag").fill("val/loss")
     form.get_by_role("button", name="Add").click()
-    wait_for_cells(page, "exp/a", "0.1", "0.5")
+    wait_for_cells(page, "exp/a", "0.1", "0.50")
     form.get_by_label("What to show").select_option("Value of a tag at a step")
     form.get_by_label("Tag").fill("val/loss")
     assert form.get_by_role("button", name="Add").is_disabled()
@@ -126,7 +126,7 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
     form.get_by_role("button", name="Add").click()
     form.get_by_label("What to show").select_option("Duration: first to last event")
     form.get_by_role("button", name="Add").click()
-    wait_for_cells(page, "exp/c", "0.01", "1", "NaN", "1,000", "1m 00s")
+    wait_for_cells(page, "exp/c", "0.01", "1.00", "NaN", "1,000", "1m 00s")
     assert page.evaluate("() => columns.headings()") == [
         "lr",
         "min val/loss",
@@ -142,7 +142,7 @@ def test_columns_are_added_moved_and_removed(open_page: Any) -> None:
     form.get_by_role("button", name="Move lr down").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    wait_for_cells(page, "exp/a", "0.5", "0.5", "0.1", "2,000", "2m 00s")
+    wait_for_cells(page, "exp/a", "0.50", "0.5", "0.1", "2,000", "2m 00s")
     for text in ("val/loss:min", "val/loss:at(1500)", "took"):
         form.get_by_role("button", name=f"Remove {text}").click()
     wait_for_cells(page, "exp/a", "0.1", "2,000")
@@ -172,7 +172,7 @@ def test_a_column_has_the_change_over_the_last_steps(open_page: Any) -> None:
     assert form.get_by_role("button", name="Add").is_disabled()
     steps.fill("2000")
     page.keyboard.press("Enter")
-    wait_for_cells(page, "exp/a", "-2")
+    wait_for_cells(page, "exp/a", "-2.00")
     wait_for_cells(page, "exp/c", "")
     assert page.evaluate("() => columns.headings()") == ["change val/loss (2,000)"]
     page.wait_for_function("() => location.hash.endsWith('&columns=val/loss:change(2000)')")
@@ -181,7 +181,7 @@ def test_a_column_has_the_change_over_the_last_steps(open_page: Any) -> None:
 def test_a_heading_sorts_the_list(open_page: Any) -> None:
     """Up, down, and back to the usual order; runs without a value are last; tabs follow."""
     page = open_page("#probe&columns=lr,val/loss:last")
-    wait_for_cells(page, "exp/a", "0.1", "1")
+    wait_for_cells(page, "exp/a", "0.1", "1.00")
     unsorted = "exp/,exp/a,exp/b,exp/c,other"
     wait_for_names(page, unsorted)
     heading = page.get_by_role("columnheader", name="lr")
@@ -294,7 +294,8 @@ GROUP_CELL = """(name) => {
   const cell = document.querySelector(`.tb-row[title="${name}"] .tb-cell`);
   const isCut = cell.scrollWidth > cell.clientWidth;
   const counts = cell.querySelector('.tb-step')?.innerText.trim();
-  return { title: cell.title, text: cell.innerText, counts, isCut };
+  const words = cell.querySelector('.tb-step')?.ariaLabel;
+  return { title: cell.title, text: cell.innerText, counts, words, isCut };
 }"""
 
 
@@ -324,8 +325,9 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
         "title": "loss: mean of the last values of 2 runs: 0.25, "
         "± standard deviation (n − 1) 0.0707107, 1 run NaN or infinite, not in it\n"
         "Fewer than 3 values cannot be compared with the best",
-        "text": "0.250 ± 0.071 n too small, 1 not finite",
-        "counts": "n too small, 1 not finite",
+        "text": "0.250 ± 0.071 n<3 ×1",
+        "counts": "n<3 ×1",
+        "words": "n too small, 1 not finite",
         "isCut": False,
     }
     none = page.evaluate(GROUP_CELL, "none/*")
@@ -392,7 +394,7 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
     profile.context.add_init_script(HELPERS)
     address = "#scalars&columns=loss:last,loss:min,lr,seed"
     for group, cells in (
-        ("", ("lucky/s0", "0.1", "0.1", "0.1", "0")),
+        ("", ("lucky/s0", "0.10", "0.10", "0.1", "0")),
         ("&group=seeds", ("lucky/*", "0.600 ± 0.436", "0.600 ± 0.436", "0.1", "")),
     ):
         page = profile.open(seeds.url, address + group)
@@ -425,9 +427,11 @@ def test_the_list_narrows_again_when_columns_go(seeds: Any, new_profile: Any) ->
     profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(seeds.url, "#scalars&columns=loss:last,loss:min,lr,seed")
-    wait_for_cells(page, "lucky/s0", "0.1", "0.1", "0.1", "0")
+    wait_for_cells(page, "lucky/s0", "0.10", "0.10", "0.1", "0")
     width = "() => document.querySelector('aside').offsetWidth"
     page.wait_for_function(f"() => ({width})() > 280")
+    page.locator(".tb-nan").first.wait_for()  # it makes the names wider
+    page.evaluate("() => tb.frame().then(tb.frame)")
     page.get_by_role("button", name="Columns…").click()
     form = page.get_by_role("form", name="Columns")
     for numbers in (3, 2):
@@ -451,7 +455,7 @@ def test_the_list_narrows_again_when_columns_go(seeds: Any, new_profile: Any) ->
 
     # One that the reader chose.
     page = profile.open(seeds.url, "#scalars&columns=loss:last,loss:min,lr,seed")
-    wait_for_cells(page, "lucky/s0", "0.1", "0.1", "0.1", "0")
+    wait_for_cells(page, "lucky/s0", "0.10", "0.10", "0.1", "0")
     page.wait_for_function(f"() => ({width})() > 280")
     fitting = page.evaluate(width)
     page.get_by_role("separator", name="Width of the run list").press("ArrowRight")
@@ -469,7 +473,7 @@ def test_the_list_grows_when_its_runs_are_grouped(seeds: Any, new_profile: Any) 
     profile = new_profile()
     profile.context.add_init_script(HELPERS)
     page = profile.open(seeds.url, "#scalars&columns=loss:last")
-    wait_for_cells(page, "some/s0", "0.2")
+    wait_for_cells(page, "some/s0", "0.20")
     assert page.locator("aside").bounding_box()["width"] == 280
     page.get_by_role("button", name="Average", exact=True).click()
     wait_for_cells(page, "some/*", "0.250 ± 0.071")
@@ -599,7 +603,7 @@ def test_a_value_that_is_cut_ends_with_an_ellipsis(
     page = profile.open(server.url, f"#probe&columns={columns}")
     if width == 400:
         page.get_by_role("button", name="Runs").click()
-    wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5", "2,000", "2m 00s")
+    wait_for_cells(page, "exp/a", "0.1", "adam", "1.00", "0.50", "2,000", "2m 00s")
     if width > 400:
         make_narrow(page)
     most = page.evaluate(
@@ -631,7 +635,7 @@ def test_the_list_grows_with_its_columns(open_page: Any) -> None:
     form.get_by_label("What to show").select_option("Lowest value of a tag")
     form.get_by_label("Tag").fill("val/loss")
     page.keyboard.press("Enter")
-    wait_for_cells(page, "exp/a", "adam", "0.5")
+    wait_for_cells(page, "exp/a", "adam", "0.50")
     page.wait_for_function(
         "(width) => document.querySelector('aside').offsetWidth > width", arg=width
     )
@@ -689,7 +693,7 @@ def test_values_follow_the_disk(serve: Any, profile: Any, tmp_path: Path) -> Non
     for route in waiting:
         route.continue_()
     profile.context.unroute_all()
-    wait_for_cells(page, "exp/a", "1")
+    wait_for_cells(page, "exp/a", "1.00")
     wait_for_names(page, "exp/,exp/b,exp/a,exp/c,other")
     write_run(logdir, "exp/a", scalars={"val/loss": [(3000, 0.125)]}, wall_time=START + 900)
     wait_for_cells(page, "exp/a", "0.125")
@@ -758,7 +762,7 @@ def test_columns_work_at_400_pixels(server: Any, new_profile: Any) -> None:
     profile.context.add_init_script(HELPERS)
     page = profile.open(server.url, "#probe&columns=lr,optimizer,val/loss:last,val/loss:min,step")
     page.get_by_role("button", name="Runs").tap()
-    wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5", "2,000")
+    wait_for_cells(page, "exp/a", "0.1", "adam", "1.00", "0.50", "2,000")
     page.wait_for_function("() => document.querySelector('aside').getBoundingClientRect().x === 0")
     name = page.locator('.tb-row[title="exp/a"] .tb-name')
     before = name.bounding_box()
@@ -770,7 +774,7 @@ def test_columns_work_at_400_pixels(server: Any, new_profile: Any) -> None:
     page.get_by_role("button", name="Columns…").tap()
     form = page.get_by_role("form", name="Columns")
     form.get_by_role("button", name="Remove step").tap()
-    wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5")
+    wait_for_cells(page, "exp/a", "0.1", "adam", "1.00", "0.50")
     box = form.bounding_box()
     assert 0 <= box["x"] < box["x"] + box["width"] <= 400
 
@@ -778,7 +782,7 @@ def test_columns_work_at_400_pixels(server: Any, new_profile: Any) -> None:
 def test_the_width_fits_names_and_columns(open_page: Any) -> None:
     """A double click on the edge leaves no column to scroll to."""
     page = open_page("#probe&columns=lr,optimizer,val/loss:last,val/loss:min,step,took")
-    wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5", "2,000", "2m 00s")
+    wait_for_cells(page, "exp/a", "0.1", "adam", "1.00", "0.50", "2,000", "2m 00s")
     make_narrow(page)
     rest = "(list) => list.scrollWidth - list.clientWidth"
     scroller = page.locator("aside .tb-list")
@@ -890,7 +894,7 @@ def test_a_name_that_only_a_tag_has_is_its_last_value(open_page: Any) -> None:
     assert page.get_by_label("What to show").input_value() == "last"
     page.keyboard.press("Enter")
     page.wait_for_function("() => columns.headings().join() === 'val/loss'")
-    page.wait_for_function("() => columns.rows()['exp/a'][0] === '1'")
+    page.wait_for_function("() => columns.rows()['exp/a'][0] === '1.00'")
     page.get_by_label("Name of the hyperparameter").fill("lr")
     page.keyboard.press("Enter")
     page.wait_for_function("() => columns.headings().join() === 'val/loss,lr'")
@@ -935,3 +939,59 @@ def test_marks_beside_names_cut_no_column(serve: Any, profile: Any, tmp_path: Pa
             && list.scrollWidth === list.clientWidth;
         }"""
     )
+
+
+def test_names_are_cut_last_and_numbers_are_below_their_heads(
+    serve: Any, new_profile: Any, tmp_path: Path
+) -> None:
+    """Equal decimals, a short mark for NaN with its words, and no space for empty columns."""
+    config = "a_configuration_with_a_long_name"
+    for seed, (value, most) in enumerate([(0.5, 2.473), (1.09375, 32.25), (float("nan"), 2.5)]):
+        scalars = {"val/loss": [(0, most), (900 * seed + 100, value)]}
+        hparams = {"seed": seed, "lr": 0.1}
+        write_run(tmp_path, f"{config}/s{seed}", scalars=scalars, hparams=hparams, wall_time=START)
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    server = serve(tmp_path)
+    columns = "val/loss:last,val/loss:max,step,none,lr,seed,took,val/loss:min,val/loss:at(100)"
+    page = profile.open(server.url, f"#scalars&view=list&columns={columns}")
+    page.wait_for_function("(row) => columns.rows()[row]?.[0] === '0.500'", arg=f"{config}/s0")
+    rows = page.evaluate("() => columns.rows()")
+    assert [rows[f"{config}/s{seed}"][:2] for seed in range(3)] == [
+        ["0.500", "2.473"],
+        ["1.094", "32.250"],
+        ["NaN", "2.500"],
+    ]
+    page.wait_for_function(
+        """() => {
+          const list = document.querySelector('.tb-with-columns .tb-list');
+          const names = [...list.querySelectorAll('.tb-run .tb-name *')];
+          return list.scrollWidth > list.clientWidth && list.querySelector('.tb-nan')
+            && names.every((name) => name.scrollWidth <= name.clientWidth);
+        }"""
+    )
+    edges = page.evaluate(
+        """() => {
+          const right = (node) => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            return range.getBoundingClientRect().right;
+          };
+          const text = (cell) => [...cell.childNodes].find(({ data }) => data?.trim());
+          const rows = [...document.querySelectorAll('.tb-row')];
+          return [0, 1].map((i) => rows.map((row) => row.querySelectorAll('.tb-cell')[i]).map(
+            (cell) => right(cell.querySelector('button .tb-name') ?? text(cell))));
+        }"""
+    )
+    for column in edges:
+        assert max(column) - min(column) < 1.5, column
+    widths = (
+        "() => [...document.querySelectorAll('.tb-heads .tb-cell')].map((cell) => cell.offsetWidth)"
+    )
+    assert page.evaluate(widths)[3] < 50 < page.evaluate(widths)[2]
+
+    page = profile.open(server.url, f"#scalars&group=seeds&columns={columns}")
+    page.wait_for_function("(row) => columns.rows()[row]?.[0] === '0.80 ± 0.42'", arg=f"{config}/*")
+    cell = page.evaluate(GROUP_CELL, f"{config}/*")
+    assert (cell["text"], cell["words"]) == ("0.80 ± 0.42 ×1", "1 not finite")
+    assert page.evaluate(widths)[5] < 50  # the seeds of a closed group differ

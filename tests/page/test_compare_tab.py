@@ -79,6 +79,25 @@ def wait_for_cells(page: Any, label: str, cells: list[str]) -> None:
     )
 
 
+def test_the_table_does_not_scroll_inside_the_page(open_page: Any) -> None:
+    """It is as high as its rows, and its headings stay below the toolbar while the page scrolls."""
+    page = open_page("#compare&query=resnet/seed0|vit/seed0&compare.all=true")
+    wait_for_cells(page, "epochs", ["3", "3"])
+    page.set_viewport_size({"width": 1000, "height": 400})
+    page.wait_for_function("() => innerHeight === 400")
+    tops = """() => {
+      const [table] = tb.all('.compare-table');
+      const { bottom } = tb.all('.tb-toolbar')[0].getBoundingClientRect();
+      const [head] = tb.all('.compare-table thead th');
+      const { top } = head.getBoundingClientRect();
+      return { isWhole: table.scrollHeight <= table.clientHeight + 1, below: top - bottom };
+    }"""
+    assert page.evaluate(tops)["isWhole"]
+    page.evaluate("() => scrollTo(0, 300)")
+    page.wait_for_function("() => scrollY > 250")
+    assert -8 <= page.evaluate(tops)["below"] <= 1
+
+
 def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
     page = open_page("#compare&query=resnet/seed0|vit/seed0|lacks")
     wait_for_cells(page, "lr", ["not logged", "0.5", "0.25"])

@@ -312,6 +312,32 @@ def test_averaging_is_undone_in_one_click(open_page: Any) -> None:
     assert page.get_by_text("These look like").count() == 0
 
 
+def test_one_line_stands_below_the_list(open_page: Any) -> None:
+    """What was done last; others are one click away, and the one with Undo leaves by itself."""
+    page = open_page("#scalars")
+    page.clock.install()
+    accept_offer(page)
+    averaged = page.get_by_text("Averaged over seeds, coloured by family")
+    averaged.wait_for()
+    foot = page.locator(".tb-foot")
+    assert foot.get_by_role("button").all_inner_texts() == ["Undo"]
+    page.locator(".tb-row[title='mlp/*'] .tb-twist").click()
+    page.get_by_role("checkbox", name="mlp/seed2", exact=True).uncheck()
+    part = page.get_by_text("1 group is shown in part: 1 run is unchecked.")
+    page.get_by_role("button", name="1 more").click()
+    part.wait_for()
+    assert averaged.is_visible()
+    page.get_by_role("button", name="fewer").click()
+    part.wait_for(state="hidden")
+    assert averaged.is_visible()
+    page.mouse.move(900, 300)
+    page.clock.fast_forward(45_000)
+    averaged.wait_for(state="detached")
+    part.wait_for()
+    assert foot.get_by_role("button").count() == 0
+    assert page.evaluate("() => location.hash.includes('group=seeds')")
+
+
 @pytest.mark.parametrize("is_own", [False, True])
 def test_ungroup_takes_back_the_colours_of_the_offer(open_page: Any, is_own: bool) -> None:
     """In a later visit, too; colours by family that the reader chose since then stay."""

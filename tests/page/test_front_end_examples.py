@@ -77,6 +77,28 @@ def test_the_example_is_rendered(example: Example, server: Any, new_profile: Any
     profile.check(server.url)
 
 
+def test_the_example_of_a_chart_has_a_tooltip_and_pictures(server: Any, new_profile: Any) -> None:
+    """It zooms by a key, and back by the card's button."""
+    [name] = [example.name for example in EXAMPLES if "class HeatMap" in example.module]
+    profile = new_profile()
+    page = profile.open(server.url, f"#{name}")
+    card = page.locator(".plugin .tb-card").first
+    plot = card.locator(".tb-chart-plot")
+    plot.hover()
+    tooltip = card.locator(".tb-chart-tooltip")
+    tooltip.get_by_text("step").wait_for()
+    assert re.search(r"value\s*-?[\d.]+", tooltip.inner_text())
+    card.locator(".tb-chart").focus()
+    page.keyboard.press("+")
+    card.get_by_label("Show all of").click()
+    card.get_by_label("Download").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG").click()
+    svg = download.value.path().read_text("utf-8")
+    assert svg.count("<rect") > 10
+    profile.check(server.url)
+
+
 def test_the_example_of_a_page_is_shown(server: Any, new_profile: Any) -> None:
     """Its runs and tags, its setting in the address, and its key."""
     profile = new_profile()

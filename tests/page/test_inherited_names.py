@@ -17,7 +17,8 @@ import pytest
 
 from tbcore_custom_scalars.proto.layout_pb2 import Category, Chart, Layout, MultilineChartContent
 from tbcore_testing import EventFileWriter, Page, summaries, write_run
-from tbcore_testing.conformance.logs import INHERITED_NAMES, ExtraData, write_inherited_names
+from tbcore_testing.conformance.logs import ExtraData, write_inherited_names
+from tbcore_testing.conformance.odd_names import INHERITED_NAMES
 
 HELPERS = """
 // Whether the open tab shows what it has of a run's tag, by the name of the tab.

@@ -80,6 +80,18 @@ def test_few_cards_fill_the_window(open_page: Any) -> None:
     assert boxes["one/x"]["height"] > 0.6 * 900
 
 
+def test_sections_of_two_cards_leave_no_column_empty(open_page: Any) -> None:
+    """The page has two columns then, and more again for a section of three."""
+    for tags, number, share in (("zoo/00|zoo/01", 4, 2), ("zoo/00|zoo/01|zoo/02", 5, 3)):
+        query = f"#scalars&tagQuery=pair/|{tags}"
+        page = open_page(query, viewport={"width": 1440, "height": 900})
+        page.wait_for_function("(number) => tb.all('.tb-card').length === number", arg=number)
+        page.wait_for_function(ALL_DRAWN)
+        width = (page.evaluate(SPACE) - 10 * (share - 1)) / share
+        for box in page.evaluate(BOXES).values():
+            assert box["width"] == pytest.approx(width, abs=1)
+
+
 @pytest.mark.parametrize("width", [400, 900, 1440, 2560])
 def test_all_cards_of_a_page_are_equally_wide(open_page: Any, width: int) -> None:
     """In sections of any number of cards; their columns stand one below the other."""

@@ -187,13 +187,13 @@ def test_the_tooltip_has_the_values_of_lines_and_bands(page: Any) -> None:
     member = line("member", [1.5] * 101, smoothed=[1.25] * 101, color=GREEN)
     box = draw(page, [member], [band])
     assert hover(page, box, 0.9) == [
-        ["seeds", "2", "1", "3", "4 of 5"],
-        ["member", "1.25", "1.5", "92", "15m 20s"],
+        ["seeds", "2 [1, 3]", "4 of 5"],
+        ["member", "1.25", "1.5", "92"],
     ]
     tip = page.locator(".tb-chart-tooltip:popover-open")
     assert "lowest and highest" in tip.inner_text()
     assert "mean of 4 of 5 runs, 1 not finite" in tip.inner_text()
-    assert hover(page, box, 0.1)[0][-1] == "5"
+    assert hover(page, box, 0.1)[0] == ["seeds", "2 [1, 3]"]  # all of them are in it
     assert colored(page, BLUE) > 200
 
     draw(page, [line("run", [*RISING, -1])], label="log", xScale="log", yScale="log")
@@ -224,7 +224,8 @@ def test_lines_without_times_are_drawn(page: Any) -> None:
     box = draw(page, [untimed, timed], label="both")
     page.mouse.move(0, 0)
     rows = hover(page, box, 0.25)
-    assert {row[0]: row[-1] for row in rows} == {"untimed": "–", "timed": "4m 00s"}
+    assert {row[0]: len(row) for row in rows} == {"untimed": 3, "timed": 3}
+    assert "Relative" not in tip.inner_text()  # it would say nothing beside steps
     for lines, columns in (([untimed], ["Step"]), ([untimed, timed], ["Step", "Relative", "Time"])):
         page.evaluate("(lines) => lab.legend(lines)", lines)
         page.wait_for_function("(n) => tb.all('.tb-legend tbody tr').length === n", arg=len(lines))
@@ -518,6 +519,25 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     assert page.evaluate("() => lab.pins.at(-1)[1]") is None
 
 
+def test_without_room_the_tooltip_covers_no_point_that_is_compared(page: Any) -> None:
+    """Neither the points at the pointer nor the ends of lines: it is left or right of it."""
+    names = [f"a rather long name of a run, with number {i}" for i in range(3)]
+    lines = [line(name, [10.0 + 40 * i] * 101) for i, name in enumerate(names)]
+    page.evaluate("(lines) => { lab.it = lab.chart({label: 'loss'}, lines); }", lines)
+    page.set_viewport_size({"width": 900, "height": 300})
+    page.wait_for_function("() => innerWidth === 900 && tb.canvas('loss').clientWidth > 500")
+    page.evaluate("() => tb.frame()")
+    box = plot_of(page)
+    for x in (0.3, 0.45, 0.6):
+        assert len(hover(page, box, x, 0.4)) == 3
+        tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
+        left, right = tip["x"], tip["x"] + tip["width"]
+        pointer, end = (box["x"] + at * box["width"] for at in (x, 1))
+        assert right < pointer or left > pointer + 5
+        # The ends are those of three lines from the top of the plot to its bottom.
+        assert right < end - 1
+
+
 def test_the_tooltip_does_not_cover_the_chart(page: Any) -> None:
     """It is below, above or next to the card; with many lines it has only the nearest."""
     lines = [line(f"run {i}", [i + x for x in RISING]) for i in range(30)]
@@ -656,7 +676,7 @@ def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
     assert texts[0] == "loss"
     assert texts[-2:] == [name, "b"]
     assert texts.count("loss") == 2  # also at the y axis
-    assert {"0", "50", "100", "step", "smoothed by 0.6"} <= set(texts)
+    assert {"0", "50", "100", "step", "smoothed by 0.6, cross: NaN"} <= set(texts)
     assert RED in strokes
     assert BLUE in strokes
     size = page.evaluate(

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tbcore_testing import EventFileWriter, summaries
-from tbcore_testing.conformance.logs import MARKUP
+from tbcore_testing.conformance.odd_names import MARKUP
 
 HELPERS = """
 const known = HTMLCanvasElement.prototype.getContext;

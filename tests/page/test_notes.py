@@ -576,6 +576,7 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     menu(page, "sweep/lr1", "Bring back")
     wait_for_runs(page, "sweep/lr2")
     assert box.input_value() == "is:archived (lr1 | lr2)"
+    page.get_by_role("button", name="1 more").click()
     page.get_by_role("button", name="Back to the others").click()
     wait_for_runs(page, "sweep/lr1")
     assert box.input_value() == "lr1 | lr2"
@@ -667,6 +668,7 @@ def test_what_others_archived_is_folded_away_with_their_names(
     page.get_by_role("button", name="2 archived by bob@far").click()
     wait_for_runs(page, "sweep/lr1", "sweep/lr2")
     menu(page, "sweep/lr1", "Bring back")
+    page.get_by_role("button", name="1 more").click()
     page.get_by_role("button", name="Back to the others").click()
     wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
     page.get_by_role("button", name="1 archived by bob@far").wait_for()
@@ -767,6 +769,7 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
+    page.get_by_role("button", name="1 more").click()
     page.get_by_role("button", name="3 archived").click()
     foot = page.locator(".tb-notes-archived")
     foot.get_by_text(command, exact=True).wait_for()

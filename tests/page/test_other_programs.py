@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +42,13 @@ def test_a_folder_shows_what_users_look_for_first(
     page.wait_for_function("(tag) => tb.label(tag).includes(' by step from ')", arg=tag)
     color = page.evaluate("(run) => tb.colors()[run]", run)
     page.wait_for_function("([tag, color]) => tb.pixels(tag, color) > 20", arg=[tag, color])
-    age = page.locator(f'.tb-run[title="{run}"] .tb-age')
-    assert f"From {file}, which has no times of its own." in age.get_attribute("title")
+    row = page.locator(f'.tb-run[title="{run}"]')
+    path = file if run == "." else f"{run}/{file}"
+    path = "checkpoint-30/trainer_state.json" if folder == "hf-trainer" else path
+    for part in (row.locator(".tb-age"), row.locator("label")):
+        assert f"From {path}, which has no times of its own." in part.get_attribute("title")
+    assert "First event" not in row.locator(".tb-age").get_attribute("title")
+    assert row.get_by_role("img", name="live").count() == 0
     if folder != "lightning-2.6":  # It has event files, too.
         page.wait_for_function(f"() => {AXES}.length === 1")
     if hparams:
@@ -66,6 +74,25 @@ def test_a_folder_shows_what_users_look_for_first(
     page.wait_for_function("(tag) => tb.label(tag).includes(' to 4,321')", arg=tag)
 
 
+def test_a_run_says_how_it_ended(serve: Callable[..., Any], profile: Any, tmp_path: Path) -> None:
+    """In its row, which a mark for NaN may cover in part, and in the table of HParams."""
+    sample = SAMPLES.parent / "mlflow_samples" / "mlflow.db.xz"
+    (tmp_path / "mlflow.db").write_bytes(lzma.decompress(sample.read_bytes()))
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database, database:
+        database.execute("update runs set status = 'FAILED'")
+        database.execute("update metrics set is_nan = 1")
+        database.execute("delete from metrics where key <> 'loss'")
+        database.execute("delete from params where key <> 'lr'")
+    page = profile.open(serve(tmp_path).url, "#hparams")
+    row = page.locator('.tb-run[title="vision_ü exp/trial"]')
+    row.get_by_text("NaN").wait_for()
+    row.get_by_role("img", name="failed").wait_for()
+    title = row.locator("label").get_attribute("title")
+    assert title == "vision_ü exp/trial\nFrom mlflow.db. It failed."
+    page.get_by_role("columnheader", name="Status").wait_for()
+    page.get_by_role("cell", name="failure").first.wait_for()
+
+
 def test_times_are_offered_if_a_run_has_them(
     serve: Callable[..., Any], profile: Any, tmp_path: Path
 ) -> None:
@@ -80,6 +107,7 @@ def test_times_are_offered_if_a_run_has_them(
     tag = "train/box_loss"
     page = profile.open(server.url, f"#scalars&tagQuery=re:^{tag}$&scalars.x=relative")
     page.wait_for_function("(tag) => tb.label(tag).includes(': events, twin')", arg=tag)
+    page.get_by_text("1 run not drawn: no times in the log").wait_for()
     page.wait_for_function(f"() => {AXES}.length === 3")
     page.locator('.tb-run[title="events"] input').click()
     page.locator('.tb-run[title="twin"] input').click()
@@ -91,3 +119,5 @@ def test_times_are_offered_if_a_run_has_them(
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("shown by the event files beside them").wait_for()
     dialog.get_by_text("results.csv").wait_for()
+    dialog.get_by_text("logged twice").wait_for()
+    dialog.get_by_text("3 runs, 1 of them logged by another program, in 4 directories").wait_for()

@@ -32,6 +32,21 @@ def test_the_points_of_a_chart(tbcore_page: Any, tmp_path: Path) -> None:
     assert page.errors == []
 
 
+def test_the_pointer_on_a_chart(tbcore_page: Any, tmp_path: Path) -> None:
+    """Also on one below the visible part of the page, and of another kind."""
+    tags = {f"tag {index}": [0.5, 0.25] for index in range(20)}
+    write_run(
+        tmp_path, "train", scalars={**tags, "z": [0.5, 0.375]}, histograms={"w": [[1.0, 2.0]]}
+    )
+    page = tbcore_page(tmp_path, plugins=["scalars", "histograms"])
+    page.tab("scalars")
+    page.chart("z").hover(0.99, 0.5).get_by_text("0.375").wait_for()
+    page.chart("z").hover(0.01).get_by_text("0.5").wait_for()
+    page.tab("histograms")
+    page.chart("w in train").hover().wait_for()
+    assert page.errors == []
+
+
 def test_tabs_and_runs(tbcore_page: Any, tmp_path: Path) -> None:
     """Any name of a run or a tag finds its row and its card."""
     name = "quotes \"'`<b>\\ é 名前 [x]=y"

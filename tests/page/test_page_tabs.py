@@ -140,6 +140,23 @@ onmessage = async ({ data }) => {
   postMessage(instance.exports.add(data, data));
 };
 """
+FAULTS = {
+    "throws": ("throw new RangeError('at the top');", "RangeError: at the top"),
+    "misspelt": ("\nconst = 1;", "/static/plugins/misspelt/app/index.js:2)"),
+    "missing": (None, "Error: the script http"),
+    "importing": (
+        "import './other/gone.js';",
+        "/static/plugins/importing/app/other/gone.js could not",
+    ),
+    "bare": ('import "preact";', 'TypeError: Failed to resolve module specifier "preact"'),
+    "rejects": ("Promise.reject(new TypeError('in a promise'));", "TypeError: in a promise"),
+    "silent": ("", "has not called connect() of tbcore/frame.js"),
+}
+"""The name of a plugin to the script of its page, None if there is none, and to what is shown."""
+HANDLED = """
+window.addEventListener("error", (event) => event.preventDefault());
+setTimeout(() => { throw new Error("handled"); });
+"""
 ALLOWED = {"wasm": "5", "blob worker": "8", "file worker": "8", "blob picture": "loaded"}
 REFUSED = {
     **{"blob module": "TypeError", "inserted script": "refused", "handler": "no handler ran"},
@@ -198,6 +215,10 @@ def plugins(tmp_path_factory: pytest.TempPathFactory, foreign: Any) -> Path:
     write_plugin(folder, "board", {"static/app/index.js": JS}, allows="()")
     write_plugin(folder, "attempts", attempts, allows="()")
     write_plugin(folder, "evaluating", attempts, allows="['eval']")
+    for name, (script, _) in FAULTS.items():
+        files = {} if script is None else {"static/app/index.js": script}
+        write_plugin(folder, name, {**files}, allows="()")
+    write_plugin(folder, "handled", {"static/app/index.js": HANDLED + JS}, allows="()")
     return folder
 
 
@@ -432,6 +453,31 @@ def test_errors_of_the_page_are_shown(server: Any, profile: Any) -> None:
     page.locator(".failure").get_by_text("TypeError: no such thing").wait_for()
     page.get_by_role("button", name="Try again").click()
     frame_of(page)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_keeps_a_page_from_connecting_is_shown(server: Any, profile: Any, name: str) -> None:
+    """The usual first fault of a bundle, in place of nothing."""
+    profile.expects_errors = True
+    page = profile.context.new_page()
+    if name == "silent":
+        page.clock.install()
+    page.goto(f"{server.url}/#{name}")
+    if name == "silent":
+        frame_of(page, "() => document.readyState === 'complete'")
+        page.clock.fast_forward(5000)
+    page.locator(".uncaught-error").get_by_text(FAULTS[name][1]).wait_for()
+
+
+def test_what_a_page_handles_is_not_shown(server: Any, profile: Any) -> None:
+    profile.expects_errors = True
+    page = profile.open(server.url, "#handled")
+    frame = frame_of(page)
+    frame.evaluate("() => { setTimeout(() => { throw new Error('handled, too'); }); }")
+    frame.evaluate("() => { Promise.reject(new Error('in a promise')); }")
+    shown = page.locator(".uncaught-error")
+    shown.wait_for()
+    assert shown.inner_text().startswith("Error: in a promise")
 
 
 def test_a_page_that_cannot_be_loaded_is_an_error(server: Any, profile: Any) -> None:

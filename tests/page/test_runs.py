@@ -159,7 +159,7 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
 def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """A folder says that it contains such runs; its menu hides them, too."""
+    """A folder says that it contains such runs, to keys, too; the menu of all runs hides them."""
     logdir = tmp_path / "logs"
     for number, last in enumerate([0.5, float("-inf"), 0.5, float("nan")]):
         write_run(logdir, f"vit/seed{number}", scalars={"loss": [1.0, last]})
@@ -177,7 +177,14 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     assert folder.locator(".tb-run-info").inner_text() == "2 of 4"
     folder.locator("input").check()
     page.wait_for_function("() => !location.hash.includes('runs=')")
+    folder.locator("input").focus()
+    page.keyboard.press("Tab")
+    assert badge.evaluate("(badge) => badge === document.activeElement")
     folder.click(button="right")
+    page.get_by_role("menuitem", name="Copy name").wait_for()
+    assert page.get_by_role("menuitem", name="Hide").count() == 0
+    page.keyboard.press("Escape")
+    page.locator(".tb-runs-all").click(button="right")
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
 

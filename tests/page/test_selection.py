@@ -311,7 +311,9 @@ def test_the_first_runs_are_those_of_all_folders(serve: Any, profile: Any, tmp_p
     wait_for_count(page, "12 of 12")
     page.locator(".tb-cell", has_text="0.9").wait_for()
     page.locator(".tb-run").nth(7).click(button="right")
-    page.get_by_text("Only the first, by loss:last").wait_for()
+    page.get_by_role("group", name="Show only the first of the list").get_by_text(
+        "by loss:last"
+    ).wait_for()
     page.get_by_role("menuitem", name="Show only the first 5 of the list").click()
     wait_for_count(page, "5 of 12")
     first = ",".join(f"exp{number % 3}/run{number:02}" for number in range(5))

@@ -52,6 +52,10 @@ def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(str(parameter.envvar), raising=False)
 
 
+def stdout_is_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
     """Runs command lines only until the server would start."""
@@ -70,7 +74,7 @@ def served(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> Served:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        stdout_is_terminal(monkeypatch)
         assert main(arguments) == 17
         return starts[-1]
 
@@ -97,7 +101,7 @@ def refused(
     without_variables(monkeypatch)
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        stdout_is_terminal(monkeypatch)
         assert (main(arguments), starts) == (2, [])
         output = capsys.readouterr()
         assert output.out == ""
@@ -788,7 +792,7 @@ def test_without_arguments_the_help_is_printed(
     assert main([]) == 2
     silent = capsys.readouterr()
     assert ("tbcore runs/" in silent.out, silent.err) == (True, "")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    stdout_is_terminal(monkeypatch)
     assert main([]) == 2
     output = capsys.readouterr()
     assert "tbcore runs/" in output.out

@@ -354,6 +354,16 @@ def test_a_field_of_a_newer_tbcore_is_an_error(distributions: Distributions) -> 
     assert error.endswith("upgrade tbcore-server")
 
 
+def test_a_field_with_a_misspelt_name_is_named() -> None:
+    """Once, although newer versions of Python ask that, too."""
+    plugin = make_plugin(plugin_info=lambda: PluginInfo(title="x", modul=None))  # type: ignore[call-arg]
+
+    error = load_one(plugin).error or ""
+
+    assert error.endswith("got an unexpected keyword argument 'modul'; did you mean 'module'?")
+    assert "upgrade" not in error
+
+
 def test_a_plugin_written_for_the_first_version_runs(
     distributions: Distributions, tmp_path: Path
 ) -> None:
@@ -411,6 +421,12 @@ def test_a_plugin_written_for_the_first_version_runs(
             {"how_to_log": {"a": 1}},
             "how_to_log must be a mapping of strings to strings, got {'a': 1}",
         ),
+        (
+            {"claims": [Claim(tags="a[0]")]},
+            "must have tags such as 'grads/*', with '*' and '?'; got",
+        ),
+        ({"claims": [Claim(tags="")]}, "must have tags such as"),
+        ({"claims": [Claim(files="*.json", tags="a")]}, "and no other attribute; got"),
         ({"module": "index.js"}, "in a folder of its own, got 'index.js'"),
         ({"module": "../static/index.js"}, "inside the package"),
         ({"module": "/static/index.js"}, "inside the package"),
@@ -544,7 +560,8 @@ def test_hooks_receive_the_arguments_that_they_name() -> None:
             lambda: [WebSocketRoute("/x", hello)],
             "routes returned WebSocketRoute among its routes; expected starlette.routing.Route",
         ),
-        (lambda: [Route("x", hello)], "Routed paths must start with '/'"),
+        (lambda: [Route("tags", hello)], "routes has the path 'tags', which is not valid"),
+        (lambda: [Route(5, hello)], "AttributeError"),  # type: ignore[arg-type]
         (lambda: [Route("/x/", hello)], "has the path '/x/', which is not valid"),
         (lambda: [Route("//x", hello)], "has the path '//x', which is not valid"),
         (lambda: 2 * [Route("/x", hello)], "routes has the route '/x' twice"),

@@ -135,5 +135,7 @@ def test_hints_on_how_to_log_name_the_packages(tmp_path: Path) -> None:
     programs = [program for plugin in found for program in plugin["how_to_log"].values()]
     assert programs
     for program in programs:
-        assert re.match(r"# pip install (torch|tensorflow) tensorboard\n", program), program
+        assert re.match(
+            r"# pip install (torch tensorboard|tensorflow tensorboard|jax)\n", program
+        ), program
         compile(program, "hint", "exec")

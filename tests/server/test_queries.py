@@ -37,6 +37,7 @@ from tbcore.queries.evaluation import (
 from tbcore.queries.offers import format_attribute
 from tbcore.queries.syntax import parse, parse_attribute
 from tbcore.queries.terms import TERMS as WORDS_OF_TERMS
+from tbcore.store.state import run_state
 from tbcore_testing.demo import write_demo
 
 TABLE = json.loads((Path(__file__).parents[1] / "queries.json").read_text(encoding="utf-8"))
@@ -55,7 +56,9 @@ class Facts:
         self.runs = [run["name"] for run in runs]
         self.first_event_times = [run["first"] for run in runs]
         self.last_event_times = [run["last"] for run in runs]
-        self.modified_times = [run["modified"] for run in runs]
+        self.is_live = [
+            run_state(run["last"], run["modified"], self.now, None) == "live" for run in runs
+        ]
         self.logged = runs
         self.scalars: list[dict[str, list[Point]]] = [
             {tag: [(step, float(value)) for step, value in points] for tag, points in tags.items()}

@@ -31,12 +31,15 @@ class Disk:
         """Paths of the event files that were opened, in order."""
         self.num_bytes = 0
         """Number of bytes that were read of event files into buffers."""
+        self.num_bytes_of_parts = 0
+        """Number of bytes that were read of event files otherwise."""
         self.errors: dict[str, Exception] = {}
         """Maps paths to what a listing or an opening raises."""
         self.before_open: Callable[[str], object] = lambda path: None
         self.after_open: Callable[[str], object] = lambda path: None
         self.after_read: Callable[[str], object] = lambda path: None
-        scandir, init, read_into = os.scandir, LocalFile.__init__, LocalFile.read_into
+        scandir, init = os.scandir, LocalFile.__init__
+        read, read_into = LocalFile.read, LocalFile.read_into
 
         def list_directory(path: Any = ".") -> Any:
             self.fail(str(path))
@@ -56,8 +59,14 @@ class Disk:
             self.after_read(file.opened.path)
             return count
 
+        def read_part(file: LocalFile, offset: int, size: int) -> bytes:
+            data = read(file, offset, size)
+            self.num_bytes_of_parts += len(data)
+            return data
+
         monkeypatch.setattr(os, "scandir", list_directory)
         monkeypatch.setattr(LocalFile, "__init__", open_file)
+        monkeypatch.setattr(LocalFile, "read", read_part)
         monkeypatch.setattr(LocalFile, "read_into", read_file)
 
     def refuse(self, path: Path | str) -> None:

@@ -35,6 +35,11 @@ def connect(port):
     with socket.create_connection(("127.0.0.1", int(port)), 5) as connection:
         return connection.getpeername()
 
+def begin(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    yield b"a part"
+    time.sleep(600)
+
 def spin():
     while True:
         pass
@@ -92,6 +97,8 @@ class Fake:
             "/exit": app(lambda: os._exit(3)),
             "/memory": app(lambda: len(bytearray(16 << 30))),
             "/spin": app(spin),
+            "/wait": app(lambda: time.sleep(600)),
+            "/begin": begin,
             "/gil": app(lambda: ctypes.PyDLL(None).sleep(600)),
             "/capture_profile": app(lambda: "never"),
         }
@@ -105,6 +112,10 @@ class Loader(TBLoader):
 """
 """A plugin of TensorBoard whose addresses do what a bad one may do. It needs werkzeug alone."""
 INLINE = "<!doctype html><script>document.title = 1</script><p onclick=alert(1)>"
+
+
+OLD_CODE = "raise TypeError('Descriptors cannot be created directly.\\nRegenerate this code.')"
+"""What code does at its import that was generated for a protobuf before version 4."""
 
 
 class Installed:
@@ -131,6 +142,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     found = Installed(tmp_path / "packages")
     found.add("fake", FAKE, "Loader", fake=INLINE)
     found.add("broken", 'raise RuntimeError("no <b>GPU</b> here")', "Loader")
+    found.add("old", OLD_CODE, "Loader")
     found.add("none", FAKE.replace("return Fake(context)", "return None"), "Loader")
     found.add("exits", "import sys; sys.exit(5)", "Loader")
     monkeypatch.setattr(sys, "path", [*sys.path, str(found.folder)])

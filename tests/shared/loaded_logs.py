@@ -104,7 +104,7 @@ class Logs:
     @property
     def threads(self) -> list[threading.Thread]:
         """The loader's threads: one that loads, and one that waits for changes of files."""
-        return self.loader._threads
+        return self.loader.threads
 
     def join(self) -> None:
         """Waits for the end of the loader's threads."""

@@ -65,7 +65,8 @@ def check_same(expected: Multiplexer, found: Multiplexer, *, order: bool = True)
     if order:
         assert found.runs() == names
     assert sorted(found.runs()) == sorted(names)
-    assert {kind[:3] for kind in found._kinds()} == {kind[:3] for kind in expected._kinds()}
+    kinds, wanted = (state_of(each).listings.summaries for each in (found, expected))
+    assert {kind[:3] for kind in kinds} == {kind[:3] for kind in wanted}
     details = {each.name: each for each in state_of(found).details.values()}
     for each in state_of(expected).details.values():
         assert repr(details[each.name]) == repr(each)

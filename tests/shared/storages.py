@@ -303,10 +303,9 @@ class Watched:
         self.board = Board()
         self.multiplexer = Multiplexer(board=self.board)
         specs = [LogdirSpec(None, uri) for uri in uris or (URI,)]
-        self.wake = threading.Event()
+        self.loader = Loader(self.board, specs, reload_interval=reload_interval)
+        self.wake = self.loader.pauses.wake
         """Set when the loader's pause would end."""
-        options = {"reload_interval": reload_interval, "wake": self.wake}
-        self.loader = Loader(self.board, specs, **options)
 
     def steps(self, run: str, tag: str = "loss") -> list[int]:
         """Loads once; the steps of a tag, or none if there is no such run."""

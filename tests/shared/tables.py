@@ -12,9 +12,9 @@ from tbcore.eventfiles.plain import TableBuilder
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.steps import step_array
 from tbcore.eventfiles.table import DecodedItem, References, Table
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.store.series import Series
 from tbcore.store.view import RunView
+from tbcore_testing.tensors import array_proto
 
 
 def scalar_event(tag: str, step: int, value: float = 0.5, *, field: str = "simple_value") -> Event:
@@ -22,7 +22,7 @@ def scalar_event(tag: str, step: int, value: float = 0.5, *, field: str = "simpl
     event = Event(step=step, wall_time=step + 0.25)
     logged = event.summary.value.add(tag=tag)
     if field == "tensor":
-        logged.tensor.CopyFrom(numpy_to_tensor(np.array(value)))
+        logged.tensor.CopyFrom(array_proto(np.array(value)))
     else:
         logged.simple_value = value
     return event

@@ -11,6 +11,7 @@ from __future__ import annotations
 import email.message
 import email.parser
 import json
+import re
 import shutil
 import sys
 import tarfile
@@ -101,11 +102,21 @@ def make_dist(scratch: Path) -> int:
     return 0
 
 
+TYPEDEF_COMMENT = re.compile(r"^/\*\*(?:(?!\*/).)*?@typedef.*?\*/\n", re.DOTALL | re.MULTILINE)
+TYPE_OF_THE_PAGE = re.compile(
+    r"(^/\*\*(?:(?!\*/).)*\*/\n)?^export type "
+    r"(Plugin|Unshown|Frontends|RunDetails|Nonfinite|Note\w*|MenuItem)\b.*?;\n(?=/\*\*|export |\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A type of `host.js` that is for the page itself, or for an extension that keeps notes."""
+
+
 def make_types(source: Path, folder: Path) -> None:
     """Writes the types of the page's public modules, and of what they use, into a folder.
 
     They are those in the comments of the modules, one `.d.ts` for each. `source` is a checkout, or
-    a copy of one, whose `node_modules` are installed.
+    a copy of one, whose `node_modules` are installed. TypeScript keeps the comments that it has
+    made types of; these are left out, and so are the types that no plugin uses.
     """
     node = machine.node_command(Path(sys.executable))
     modules = [str(path) for path in sorted((source / "tbcore" / "web").glob("*.js"))]
@@ -119,6 +130,11 @@ def make_types(source: Path, folder: Path) -> None:
         ],
         cwd=source,
     )
+    for path in folder.rglob("*.d.ts"):
+        text = TYPEDEF_COMMENT.sub("", path.read_text(encoding="utf-8"))
+        if path == folder / "host.d.ts":
+            text = TYPE_OF_THE_PAGE.sub("", text)
+        path.write_text(text, encoding="utf-8")
 
 
 # Checking ----------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from common_fixtures import until
 from installed_plugins import Distributions
 from loaded_logs import SCALARS, Logs
 
-from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, SourceRun
+from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, RunFacts, SourceRun, read_hparams
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
 from tbcore_testing import write_run
@@ -131,6 +132,19 @@ def test_facts_become_hyperparameters_texts_and_a_state(lines: Any, logs: Logs) 
         (item,) = logs.multiplexer.items("a", "notes", (Claim(plugin_name="text"),))
         assert text(item.read()) == note
         assert logs.steps("a") == [1]
+
+
+def test_hyperparameters_have_the_types_of_event_files() -> None:
+    """Null is null, which is left out as theirs is; a bool is no number."""
+    values = {"none": None, "no": False, "yes": True, "zero": 0.0, "one": 1, "text": "None"}
+    ((_, metadata, _),) = RunFacts(values).events()
+    found = session_start(SummaryMetadata.FromString(metadata)).hparams
+    assert {name: (type(value), value) for name, value in found.items()} == {
+        name: (type(value), value) for name, value in {**values, "one": 1.0}.items()
+    }
+    assert read_hparams("a", metadata).values == {
+        name: value for name, value in values.items() if value is not None
+    }
 
 
 def test_names(lines: Any, logs: Logs) -> None:

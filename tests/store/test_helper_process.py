@@ -91,7 +91,7 @@ class Logs:
         return Loader(board, [LogdirSpec(None, str(self.path))], tuning=self.tuning)
 
     def views(self, loader: Loader) -> dict[str, dict[str, Any]]:
-        found = {name: contents(run.reader.data.commit()) for name, run in loader._runs.items()}
+        found = {name: contents(run.reader.data.commit()) for name, run in loader.runs.items()}
         assert found
         return found
 
@@ -201,7 +201,7 @@ def test_the_helper_reads_what_the_loader_reads(logs: Logs, helpers: Helpers) ->
     assert sum(map(len, helpers.results)) > NUM_RUNS / 2
     assert all(map(all, helpers.results))
     assert logs.views(logs.loader) == logs.expected()
-    for run in logs.loader._runs.values():
+    for run in logs.loader.runs.values():
         for table in run.reader.data.commit().tables:
             assert table.wall_time.flags.aligned
 
@@ -307,7 +307,7 @@ def test_the_status_is_loading_until_the_helper_is_done(logs: Logs, helpers: Hel
     loading: list[bool] = []
 
     def is_ready() -> bool:
-        if logs.loader._queue.waiting:
+        if logs.loader.queue.waiting:
             return False
         loading.append(logs.board.status.loading)
         return True
@@ -364,7 +364,7 @@ def test_files_may_change_while_the_helper_reads_them(
     def scan_first() -> bool:
         helpers.is_ready = lambda: True
         logs.loader._scan_logdir()
-        queue = logs.loader._queue
+        queue = logs.loader.queue
         assert not set(queue._assigned_runs()).intersection(queue.waiting), "it would be read twice"
         return True
 

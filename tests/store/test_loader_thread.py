@@ -141,12 +141,11 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
 def test_waking_ends_a_pause(logs: Logs) -> None:
     """The pause would take an hour. Stopping ends it, too."""
     logs.tune(min_pause_seconds=0.01)
-    wake = threading.Event()
-    logs.loader = logs.new_loader(reload_interval=3600, wake=wake)
+    logs.loader = logs.new_loader(reload_interval=3600)
     logs.loader.start()
     logs.wait_until(lambda: logs.board.status.passes == 1)
     logs.write("run/a.tfevents", 1)
-    wake.set()
+    logs.loader.pauses.wake.set()
     logs.wait_until(lambda: logs.steps() == [1])
     logs.end()
 
@@ -204,6 +203,25 @@ def test_watching_that_fails_is_logged(
     watching.join(WAIT_SECONDS)
     [line] = caplog.messages
     assert line.startswith("files are not watched for changes: ")
+
+
+def test_a_name_that_is_no_text_ends_no_watching(tmp_path: Path) -> None:
+    """Changes of such a file are seen, and those of others after it."""
+    wake, stopping = threading.Event(), threading.Event()
+    watching = watch_module.watch([str(tmp_path)], wake, stopping)
+    for name in (b"\xff", b"a", b"\xfe", b"b"):
+
+        def is_seen(path: bytes = os.path.join(os.fsencode(tmp_path), name)) -> bool:
+            with open(path, "ab") as file:
+                file.write(b"x")
+            return wake.wait(0.05)
+
+        until(is_seen)
+        wake.clear()
+    stopping.set()
+    assert watching is not None
+    watching.join(WAIT_SECONDS)
+    assert not watching.is_alive()
 
 
 def test_a_missing_logdir_is_not_watched(tmp_path: Path) -> None:
@@ -338,7 +356,7 @@ def test_a_restarted_server_shows_the_same(logs: Logs) -> None:
 
 def pauses(loader: Loader, num: int = 9) -> list[float]:
     """The pauses of a loader that finds nothing new."""
-    return [loader._next_pause(is_quiet=True) for _ in range(num)]
+    return [loader.pauses.next(is_quiet=True) for _ in range(num)]
 
 
 def test_pauses_double_while_nothing_is_new_and_nothing_is_requested(logs: Logs) -> None:
@@ -346,7 +364,7 @@ def test_pauses_double_while_nothing_is_new_and_nothing_is_requested(logs: Logs)
     loader, board = logs.loader, logs.board
     assert pauses(loader) == [10, 20, 40, 80, 160, 300, 300, 300, 300]
     assert board.is_idle
-    assert loader._next_pause(is_quiet=False) == 5
+    assert loader.pauses.next(is_quiet=False) == 5
     assert not board.is_idle
     assert pauses(loader, 2) == [10, 20]
     board.num_viewers = 1
@@ -363,7 +381,7 @@ def test_a_given_interval_is_the_shortest_pause(logs: Logs, interval: float) -> 
     loader = logs.new_loader(reload_interval=interval)
     assert pauses(loader, 10)[-1] == max(interval, 300)
     logs.board.note_request()
-    assert loader._next_pause(is_quiet=True) == interval
+    assert loader.pauses.next(is_quiet=True) == interval
 
 
 @pytest.mark.parametrize("kind", ["ext4", "nfs4", "fuse.s3fs"])
@@ -382,17 +400,17 @@ def test_pauses_are_longer_where_all_changes_are_reported(
     )
     loader.start()
     loader.watch()
-    logs.wait_until(lambda: not loader._watch_requested)
-    assert loader._max_pause() == (600 if kind == "ext4" else 300)
+    logs.wait_until(lambda: loader.pauses.watcher is not None)
+    assert loader.pauses.longest() == (600 if kind == "ext4" else 300)
     (logs.path / "elsewhere").symlink_to(mounts)
-    logs.wait_until(lambda: loader._max_pause() == 300)  # No change behind a link is reported.
+    logs.wait_until(lambda: loader.pauses.longest() == 300)  # No change behind a link is reported.
     assert not watch_module.reports_all_changes(str(tmp_path / "missing"))
     mounts.write_text(f"a / ext4 rw 0 0\nb {logs.path}/shared nfs rw 0 0\n")
     assert not watch_module.reports_all_changes(str(link)), "another machine may write below it"
     mounts.write_text(f"a / ext4 rw 0 0\nb {logs.path}2 nfs rw 0 0\n")
     assert watch_module.reports_all_changes(str(link))
     logs.end()
-    assert loader._max_pause() == 300, "nothing is watched any more"
+    assert loader.pauses.longest() == 300, "nothing is watched any more"
 
 
 @pytest.mark.parametrize(("path", "longest"), [("/indexes/a", 300), ("s3://bucket/a", 600)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loaded_logs import board_of
 from tables import table_of
 
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
@@ -36,10 +37,7 @@ GRAPHS = (Claim("graph_def"), Claim("meta_graph_def"))
 
 
 def load(logdir: Path) -> Multiplexer:
-    board = Board()
-    multiplexer = Multiplexer(board=board)
-    Loader(board, [LogdirSpec(None, str(logdir))]).load_once()
-    return multiplexer
+    return Multiplexer(board=board_of(logdir))
 
 
 def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
@@ -49,7 +47,7 @@ def test_an_empty_multiplexer_has_no_runs(tmp_path: Path) -> None:
     assert multiplexer.runs() == []
     assert multiplexer.tags(ANY) == {}
     assert not multiplexer.has(ANY)
-    assert multiplexer._kinds() == []
+    assert board.state.listings.summaries == []
     assert multiplexer.generation == multiplexer.runs_generation == 0
     assert board.status == LoadStatus()
     with pytest.raises(NotFoundError, match=r"^no run 'train'$"):
@@ -70,6 +68,29 @@ def test_tags_of_every_run_in_order_of_first_appearance(tmp_path: Path) -> None:
     assert multiplexer.tags(()) == {"other": [], "train": []}
     assert multiplexer.has(HISTOGRAMS)
     assert not multiplexer.has(GRAPHS)
+
+
+def test_a_claim_may_be_one_of_tags(tmp_path: Path) -> None:
+    """Also where a tag has two kinds, of which claims match one each."""
+    with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
+        for tag in ("grads/a/b", "grads", "loss", "lr1"):
+            writer.add_scalar(tag, 0.5, 0)
+        writer.add_scalar("both", 1.0, 0)
+        writer.add_scalar("both", 2.0, 1, dtype="float64")
+    multiplexer = load(tmp_path)
+    grads = [Claim(is_scalar=True, tags="grads/*")]
+    assert multiplexer.tags(grads) == {"run": ["grads/a/b"]}
+    assert multiplexer.tags([*grads, Claim(tags="lr?")]) == {"run": ["grads/a/b", "lr1"]}
+    assert multiplexer.last_points("run", grads).tags == ["grads/a/b"]
+    assert multiplexer.scalars("run", "grads/a/b", claims=grads).value.tolist() == [0.5]
+    with pytest.raises(NotFoundError, match="no tag 'loss' in run 'run'"):
+        multiplexer.scalars("run", "loss", claims=grads)
+    assert multiplexer.has(grads)
+    assert not multiplexer.has([Claim(is_scalar=True, tags="grad")])
+    assert not multiplexer.has([Claim("histo", tags="grads/*")])
+    one_kind = [Claim("simple_value"), Claim("tensor", tags="grads/*")]
+    assert multiplexer.last_points("run", one_kind).value.tolist()[-1] == 1.0
+    assert multiplexer.scalars("run", "both", claims=one_kind).value.tolist() == [1.0]
 
 
 def test_changing_a_result_of_tags_affects_no_other_caller(tmp_path: Path) -> None:
@@ -380,8 +401,8 @@ def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
     """Each kind also has an example: a run, and a tag in it."""
     write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
     write_run(tmp_path, "b", scalars={"x": [1.0]})
-    multiplexer = load(tmp_path)
-    found = {summary.kind.field: summary for summary in multiplexer._kinds()}
+    kinds = board_of(tmp_path).state.listings.summaries
+    found = {summary.kind.field: summary for summary in kinds}
     assert set(found) == {"simple_value", "histo"}
     assert found["simple_value"][1:] == (2, 2, "a", "x")
     assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
@@ -405,7 +426,7 @@ def test_tags_that_many_runs_share_are_looked_at_once() -> None:
     multiplexer = Multiplexer(board=board)
     views = {"first": RunView(other), **{f"run{n}": RunView(shared) for n in range(100)}}
     board.commit(views)
-    found = multiplexer._kinds()
+    found = board.state.listings.summaries
     assert tags.num_uses == 1
     assert [tuple(each) for each in found] == [
         (kinds[1], 101, 1, "first", "y"),
@@ -467,7 +488,7 @@ def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
         writer.flush()
         loader.load_once()
         assert details(multiplexer).nonfinite_tags == ("a", "c")
-        assert load(tmp_path)._state.details == board.state.details
+        assert board_of(tmp_path).state.details == board.state.details
     write_run(tmp_path, "run", restart_at=150)
     loader.load_once()
     assert details(multiplexer).nonfinite_tags == ("c",)

@@ -18,12 +18,12 @@ from tbcore.eventfiles.plain import TableBuilder, control_event
 from tbcore.eventfiles.proto import event_pb2
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.table import GRAPH_FIELDS, Columns, DecodedItem, TableColumn
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim, Kind
 from tbcore.store import run as run_module
 from tbcore.store.run import RunData
 from tbcore.store.series import Series
 from tbcore.store.view import EMPTY_SCHEMA, RunView
+from tbcore_testing.tensors import array_proto
 
 # -- events, and the items of a file made of them ------------------------------------------------
 
@@ -88,7 +88,7 @@ def message_of(event: Event, offset: int) -> event_pb2.Event:
             value.image.height = 1
         else:
             array = np.array(position, np.float64) if is_scalar else np.array([b"text"], object)
-            value.tensor.CopyFrom(numpy_to_tensor(array))
+            value.tensor.CopyFrom(array_proto(array))
         if plugin_name is not None:
             value.metadata.plugin_data.plugin_name = plugin_name
     return message

@@ -18,12 +18,12 @@ from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.view import RunView
 from tbcore.tuning import Tuning
 from tbcore_testing import EventFileWriter, summaries
+from tbcore_testing.tensors import array_proto
 
 # Without it, there is only one way to read.
 pytest.importorskip("tbcore.eventfiles.fast.small_files")
@@ -85,7 +85,7 @@ def several(run: int) -> list[Summary.Value]:
     """Values of several kinds, for one event."""
     values = [Summary.Value(tag=f"both/{n}", simple_value=n) for n in range(3)]
     values.insert(2, Summary.Value(tag="both/text", metadata=summaries.metadata("text")))
-    values[2].tensor.CopyFrom(numpy_to_tensor(np.array([b"a" * run], object)))
+    values[2].tensor.CopyFrom(array_proto(np.array([b"a" * run], object)))
     return values
 
 

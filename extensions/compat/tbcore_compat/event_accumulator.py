@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tbcore import Claim, Item, ScalarSeries
-from tbcore.engine import RunView, close_matches, fields, numpy_to_tensor, quoted
+from tbcore.engine import RunView, TensorProto, close_matches, fields, quoted
 from tbcore.values import Metadata, Value
 from tbcore_logs.errors import UnknownNameError
-from tbcore_logs.reading import ROOT, LazyReader, Paths, RunSnapshot, multiplexer_of
+from tbcore_logs.paths import ROOT, Paths
+from tbcore_logs.reading import LazyReader, RunSnapshot, multiplexer_of
 
 T = TypeVar("T")
 
@@ -234,10 +235,11 @@ class EventAccumulator:
         return _message("protobuf.config", "RunMetadata").FromString(data)
 
     def FirstEventTimestamp(self) -> float:
-        """When the first event was written. Raises ValueError if there are no events."""
+        """When the first event was written. Raises ValueError if no event has a time."""
         time = self._view.first_event_time or self.Reload()._view.first_event_time
         if time is None:
-            raise ValueError(f"there are no events in {self.path}")
+            what = "no times" if self._view.schema.tags else "no events"
+            raise ValueError(f"there are {what} in {self.path}")
         return time
 
     def SummaryMetadata(self, tag: str) -> Any:
@@ -385,9 +387,10 @@ time and step."""
 
 def _tensor_of_number(number: np.floating[Any]) -> Any:
     """A TensorProto with a number, both in `tensor_content` and in its typed field."""
-    tensor = numpy_to_tensor(np.asarray(number))
-    (tensor.float_val if number.dtype == np.float32 else tensor.double_val).append(float(number))
-    return tensor
+    content, values = number.tobytes(), [float(number)]
+    if number.dtype == np.float32:
+        return TensorProto(dtype="DT_FLOAT", tensor_content=content, float_val=values)
+    return TensorProto(dtype="DT_DOUBLE", tensor_content=content, double_val=values)
 
 
 @cache

@@ -11,7 +11,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tbcore.engine import quoted
 from tbcore_compat.event_accumulator import EventAccumulator, look_up, reader_of
-from tbcore_logs.reading import ROOT, LazyReader
+from tbcore_logs.paths import ROOT
+from tbcore_logs.reading import LazyReader
 
 logger = logging.getLogger("tbcore.compat")
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -30,6 +30,18 @@ def opened(file: EventFile) -> Any:
     return storage.open_file(file, os.path.dirname(file.path))
 
 
+def forget_others(
+    files: Sequence[tuple[str, EventFile]], *known: dict[str, Any], all: bool = False
+) -> None:
+    """Removes from what is known by path the files of this root that are not found any more, or
+    all of this root."""
+    paths = set() if all else {file.path for _, file in files}
+    root = files[0][1].path.removesuffix(files[0][0]) if files else ""
+    for each in known:
+        for path in [path for path in each if path.startswith(root) and path not in paths]:
+            del each[path]
+
+
 def is_being_written(file: EventFile, since: float = 0.0) -> bool:
     """Whether a file may be incomplete: it was written to just before, or is known since then."""
     return time.time() - max(file.mtime_ns / 1e9, since) < _WRITE_SECONDS
@@ -45,9 +57,9 @@ def number(value: Any) -> float | None:
     return None
 
 
-def hparam(value: Any) -> float | str | bool:
-    """A value as a hyperparameter: numbers as float64, lists and None as JSON."""
-    if isinstance(value, bool | str):
+def hparam(value: Any) -> float | str | bool | None:
+    """A value as a hyperparameter: numbers as float64, lists as JSON."""
+    if value is None or isinstance(value, bool | str):
         return value
     found = number(value)
     return json.dumps(value, ensure_ascii=False, default=str) if found is None else found

@@ -17,7 +17,7 @@ import numpy as np
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats import Csv
-from tbcore_formats.common import is_being_written, opened
+from tbcore_formats.common import forget_others, is_being_written, opened
 from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
 from tbcore_formats.flat_yaml import Known, facts_beside
 
@@ -112,12 +112,8 @@ class Runs:
 
     def _prune(self, files: Sequence[tuple[str, EventFile]]) -> None:
         """Forgets the files of this root that are not found any more, and the content of all."""
-        paths = {file.path for _, file in files}
-        root = files[0][1].path.removesuffix(files[0][0]) if files else ""
-        known: dict[str, Any]
-        for known, kept in ((self._known, paths), (self.num_rows, paths), (self.small, set())):
-            for path in [path for path in known if path.startswith(root) and path not in kept]:
-                del known[path]
+        forget_others(files, self._known, self.num_rows)
+        forget_others(files, self.small, all=True)
         self._small_bytes = sum(file.size for file, *_ in self.small.values())
 
     def _is_log(self, file: EventFile) -> bool:

@@ -243,7 +243,7 @@ def _milliseconds(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 
-def _value(text: str) -> float | str | bool:
+def _value(text: str) -> float | str | bool | None:
     """A parameter, which is text in the database."""
     if text in ("True", "False"):
         return text == "True"

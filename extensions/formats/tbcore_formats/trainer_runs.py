@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 import posixpath
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats.common import Rows, hparam, is_being_written, is_step, number, opened
 
 _MAX_BYTES = 1 << 25
-"""Parsed, it may take 25 times as much memory."""
-_CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""Objects of which each equals itself, so that histories can be compared."""
+_ENTRIES_AT_ONCE = 5_000
+_DECODER = json.JSONDecoder()
+_SPACES = re.compile(r"[ \t\n\r]*")
+_LIST = object()
 _CHECKPOINT = re.compile(r"(?:(.*)/)?checkpoint-(\d+)")
 _FACTS = "train_batch_size", "num_train_epochs", "max_steps"
 
@@ -42,64 +43,139 @@ class Runs:
 
 
 class Reader:
-    """Reads the longest history of the last training. Each file has a history as a whole."""
+    """Reads the longest history of the last training. Each file has a history as a whole.
+
+    A file is parsed entry by entry, since all of its entries together take many times its size.
+    """
 
     def __init__(self) -> None:
         self.offset = 0
-        self._done: list[Any] = []
-        """The entries of the history that were read."""
+        self._done = array("q")
+        """A hash of each entry of the history that was read."""
         self._rows = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         states = _states(files)
-        states.sort(key=lambda each: (-len(each[1]["log_history"]), each[0].mtime_ns))
-        file, state = states[0]
-        for other, other_state in states[1:]:
+        states.sort(key=lambda each: (-len(each.hashes), each.file.mtime_ns))
+        state = states[0]
+        for other in states[1:]:
             # The states of one training begin with the same rows, also if they were copied.
-            rows = other_state["log_history"]
-            if other.mtime_ns > file.mtime_ns and rows != state["log_history"][: len(rows)]:
-                yield "the state with the most rows is of an earlier training, and not shown"
-                file, state = other, other_state
-        history, at = state["log_history"], file.mtime_ns / 1e9
-        if history[: len(self._done)] != self._done:
-            raise FileReplacedError(file.path)
-        for entry in history[len(self._done) :]:
-            if not is_step(entry.get("step")):
-                yield "entries without a step are left out"
-                continue
-            for key, value in entry.items():
-                # As the Trainer names them in event files.
-                prefix, _, rest = key.partition("_")
-                tag = f"{prefix}/{rest}" if prefix in ("eval", "test") and rest else f"train/{key}"
-                if key != "step" and (found := number(value)) is not None:
-                    self._rows.add(tag, entry["step"], at, found)
-        self._done, self.offset = history, sum(each.size for each in files)
+            is_same = other.hashes == state.hashes[: len(other.hashes)]
+            if other.file.mtime_ns > state.file.mtime_ns and not is_same:
+                yield f"{state.file.path}: it is of an earlier training, and not shown"
+                state = other
+        begin, at = len(self._done), state.file.mtime_ns / 1e9
+        if state.hashes[:begin] != self._done:
+            raise FileReplacedError(state.file.path)
+        items = _items(_text(state.file))
+        entries = ((value, found) for key, value, found in items if key is None)
+        for index, known in enumerate(state.hashes):
+            try:
+                entry, found = next(entries, (None, None))
+            except ValueError:
+                found = None
+            if found != known:
+                raise FileReplacedError(state.file.path)  # It has changed since.
+            if index >= begin:
+                yield from self._add(entry, at)
+            if index >= begin and index % _ENTRIES_AT_ONCE == 0:
+                self._done = state.hashes[: index + 1]
+                yield from self._rows.taken()
+        self._done, self.offset = state.hashes, sum(each.size for each in files)
         yield from self._rows.taken()
-        params = {key: state[key] for key in _FACTS if state.get(key)}
-        params |= state.get("trial_params") or {}
+        params = {key: state.others[key] for key in _FACTS if state.others.get(key)}
+        params |= state.others.get("trial_params") or {}
         yield RunFacts({key: hparam(value) for key, value in params.items()})
 
+    def _add(self, entry: Any, at: float) -> Iterator[str]:
+        if not isinstance(entry, dict) or not is_step(entry.get("step")):
+            yield "entries without a step are left out"
+            return
+        for key, value in entry.items():
+            # As the Trainer names them in event files.
+            prefix, _, rest = key.partition("_")
+            tag = f"{prefix}/{rest}" if prefix in ("eval", "test") and rest else f"train/{key}"
+            if key != "step" and (found := number(value)) is not None:
+                self._rows.add(tag, entry["step"], at, found)
 
-def _states(files: Sequence[EventFile]) -> list[tuple[EventFile, Any]]:
+
+class _State(NamedTuple):
+    """What is known about a complete state."""
+
+    file: EventFile
+    hashes: array[int]
+    """Of the entries of its history."""
+    others: Mapping[str, Any]
+    """What else is in it."""
+
+
+def _states(files: Sequence[EventFile]) -> list[_State]:
     """The complete states in files, at least one. Raises BlockingIOError while none is complete,
     and ValueError if that is not because a file is being written."""
     found = []
     for file in files:
         if file.size > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MB")
-        with opened(file) as source:
-            data = source.read(0, _MAX_BYTES)
+        hashes, others = array("q"), dict[str, Any]()
         try:
-            state = json.loads(data, parse_constant=_CONSTANTS.get)
+            for key, value, found_hash in _items(_text(file)):
+                if key is None:
+                    hashes.append(found_hash)
+                elif key in (*_FACTS, "trial_params", "log_history"):
+                    others[key] = value
         except ValueError as error:
             if is_being_written(file):
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None
         else:
-            if not isinstance(state, dict) or not isinstance(state.get("log_history"), list):
+            if others.get("log_history") is not _LIST:
                 raise ValueError("it has no log_history")
-            found.append((file, state))
+            found.append(_State(file, hashes, others))
     if not found:
         raise ValueError("none of its states is JSON")
     return found
+
+
+def _text(file: EventFile) -> str:
+    with opened(file) as source:
+        data: bytes = source.read(0, min(_MAX_BYTES, source.current_size()))
+    return data.decode(json.detect_encoding(data), "surrogatepass")
+
+
+def _items(text: str) -> Iterator[tuple[str | None, Any, int]]:
+    """The keys and values of an object in JSON, and of each entry a hash of its text, or 0.
+
+    The value of `log_history` is _LIST if it is an array, whose elements follow one by one, with
+    the key None. Raises ValueError.
+    """
+    mark, at = _mark(text, _mark(text, 0, "{")[1], '"}')
+    while mark != "}":
+        key, at = _DECODER.raw_decode(text, at - 1)
+        at = _mark(text, at, ":")[1]
+        begin = _SPACES.match(text, at).end()  # type: ignore[union-attr]
+        if key == "log_history" and text.startswith("[", begin):
+            yield key, _LIST, 0
+            at = _SPACES.match(text, begin + 1).end()  # type: ignore[union-attr]
+            mark, at = ("]", at + 1) if text.startswith("]", at) else ("[", at)
+            while mark != "]":
+                begin = _SPACES.match(text, at).end()  # type: ignore[union-attr]
+                value, at = _DECODER.raw_decode(text, begin)
+                yield None, value, hash(text[begin:at])
+                mark, at = _mark(text, at, ",]")
+        else:
+            value, at = _DECODER.raw_decode(text, begin)
+            yield key, value, 0
+        mark, at = _mark(text, at, ",}")
+        if mark == ",":
+            mark, at = _mark(text, at, '"')
+    if text[at:].strip():
+        raise ValueError(f"there is more after it, at character {at}")
+
+
+def _mark(text: str, at: int, marks: str) -> tuple[str, int]:
+    """The next character that is no space, which must be one of the marks, and where it ends."""
+    at = _SPACES.match(text, at).end()  # type: ignore[union-attr]
+    if at == len(text) or text[at] not in marks:
+        raise ValueError(f"expected one of {marks} at character {at}")
+    return text[at], at + 1

@@ -25,6 +25,7 @@ from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, Source
 from tbcore_formats.common import (
     MAX_TAGS,
     Rows,
+    forget_others,
     hparam,
     is_being_written,
     is_step,
@@ -70,6 +71,7 @@ class Runs:
         self._known: dict[str, _Known] = {}
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
+        forget_others(files, self._known)
         seen: set[str] = set()
         # A link leads to the latest run, which is another path to the same file.
         for name, file in sorted(files, key=lambda each: "latest-run" in each[0]):

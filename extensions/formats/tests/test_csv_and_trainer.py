@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -99,8 +100,7 @@ def test_hyperparameters_equal_the_truth(name: str) -> None:
 def test_hyperparameters_of_runs() -> None:
     logs = tbcore.open(SAMPLES)
     lightning = {
-        "lr": 0.01, "name": "ü net", "none": "null", "opt/amsgrad": False,
-        "opt/betas": "[0.9, 0.99]",
+        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9, 0.99]"
     }  # fmt: skip
     assert logs["lightning-2.6/lightning_logs/version_2"].hparams == lightning
     assert logs["ultralytics/exp"].hparams["model"] == "yolov8n.pt"
@@ -609,6 +609,25 @@ def test_a_csv_keeps_its_name_when_others_are_added(
         assert {run.key: run.name for run in runs} == dict(zip(files[:count], names, strict=False))
 
 
+def test_equal_runs_share_what_is_known_of_their_tags(logs: Logs) -> None:
+    """As runs of event files do: the page's lists of 10,000 runs are made once for all of them."""
+    for name in ("a", "b", "c"):
+        (logs.path / name).mkdir()
+        (logs.path / name / "metrics.csv").write_text("step,loss,acc\n0,1,2\n")
+    logs.load()
+    [schema, *others] = (view.schema for view in logs.board.state.runs.values())
+    assert all(other is schema for other in others)
+
+
+def test_runs_without_times_say_so_in_notebooks_and_to_programs(tmp_path: Path) -> None:
+    event_accumulator = pytest.importorskip("tbcore_compat.event_accumulator")
+    (tmp_path / "metrics.csv").write_text("step,loss\n0,1\n")
+    logs = tbcore.open(tmp_path)
+    assert "None" not in logs["."]._repr_html_() + logs._repr_html_()
+    with pytest.raises(ValueError, match="there are no times in "):
+        event_accumulator.EventAccumulator(str(tmp_path)).Reload().FirstEventTimestamp()
+
+
 def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
     """By root; and no content is kept of a file that nobody reads, such as a twin."""
     runs, read = Runs(), 0
@@ -633,3 +652,70 @@ def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
     assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (1, 5, 3)
     assert len(scan("b")) == 3
     assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (0, 5, 3)
+
+
+def test_a_large_state_takes_little_memory(tmp_path: Path) -> None:
+    """Three times its size, of which its bytes and its text are two; whole, it would take 25."""
+    path = tmp_path / "trainer_state.json"
+    names = "epoch", "grad_norm", "learning_rate", "loss"
+    entries = [{"step": n} | dict.fromkeys(names, n / 7) for n in range(20_000)]
+    path.write_text(json.dumps({"log_history": entries, "max_steps": 7}, indent=2))
+    entries.clear()
+    reader, count = trainer_runs.Reader(), 0
+    tracemalloc.start()
+    try:
+        for item in items_of(reader, path):
+            if isinstance(item, dict):
+                count += sum(len(points.step) for points in item.values())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 80_000
+    assert peak < 3 * path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"log_history": []}', None),
+        ('{"log_history":[ ] , "max_steps": 3 }\n', None),
+        (
+            '{"max_steps": 3, "log_history": [{"step": 1, "loss": NaN} , {"step": 2, "loss": 1}]}',
+            None,
+        ),
+        ("{}", "it has no log_history"),
+        ('{"log_history": {"step": 1}}', "it has no log_history"),
+        ('{"log_history": [{"step": 1} {"step": 2}]}', "it is no JSON"),
+        ('{"log_history": [{"step": 1},]}', "it is no JSON"),
+        ('{"log_history": [], }', "it is no JSON"),
+        ('{"log_history": []} x', "it is no JSON"),
+        ('{"log_history": [', "it is no JSON"),
+        ('["log_history"]', "it is no JSON"),
+        ("", "it is no JSON"),
+    ],
+)
+def test_a_state_is_parsed_as_json_is(text: str, problem: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text)
+    os.utime(path, (1.6e9, 1.6e9))
+    if problem is None:
+        assert [type(item).__name__ for item in items_of(trainer_runs.Reader(), path)][-1] == (
+            "RunFacts"
+        )
+        return
+    with pytest.raises(ValueError, match=problem):
+        [*items_of(trainer_runs.Reader(), path)]
+
+
+def test_a_line_names_the_file_that_it_is_about(logs: Logs) -> None:
+    """Of several files of a run, it need not be the first."""
+    history = [{"step": step, "loss": 1.0} for step in range(5)]
+    for name, rows, at in ("checkpoint-9", history[3:], 1.7e9), (".", history, 1.6e9):
+        path = logs.path / "out" / name / "trainer_state.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"log_history": rows}))
+        os.utime(path, (at, at))
+    logs.load()
+    line = f"{logs.path}/out/trainer_state.json: it is of an earlier training, and not shown"
+    assert logs.board.status.problems == (line,)
+    assert logs.steps("out", "train/loss") == [3, 4]

@@ -22,6 +22,7 @@ from loaded_logs import Logs
 from source_runs import Rows, as_bits, points_of
 
 import tbcore
+from tbcore import Claim, values
 from tbcore.values import session_end, session_start
 from tbcore_formats import mlflow_runs, sqlite
 
@@ -156,6 +157,40 @@ def test_metrics_are_added_and_deleted(logs: Logs, database: sqlite3.Connection)
     logs.load()
     assert logs.steps("exp/one") == [*range(5), *range(50, 59)]
     assert logs.board.status.problems == ()
+
+
+def test_facts_that_change_take_the_place_of_the_earlier_ones(
+    logs: Logs, database: sqlite3.Connection, calls_of: Callable[..., Any]
+) -> None:
+    """No point is read again for them. What a request has begun to read is still valid."""
+    add(database, "a1", *range(12_000))
+    add(database, "a1", 1, 2, key="note")  # The tag of a metric may be that of a text, too.
+    database.execute("insert into tags values ('mlflow.note.content', 'old', 'a1')")
+    logs.load()
+    text = [Claim("tensor", "text")]
+    (old,) = logs.multiplexer.items("exp/one", "note", text)
+    readers = calls_of(mlflow_runs.Runs.reader)
+    for change in (
+        "insert into params values ('lr', '0.5', 'a1')",
+        "update tags set value = 'new'",
+        "insert into tags values ('team', 't', 'a1')",
+        "delete from tags where key = 'team'",
+        "update runs set status = 'FAILED', end_time = 5000 where run_uuid = 'a1'",
+    ):
+        database.execute(change)
+        add(database, "a1", 12_000, key=change)
+        logs.load()
+    assert readers == []
+    assert logs.steps("exp/one") == [*range(12_000)]
+    assert logs.multiplexer.scalars("exp/one", "note").step.tolist() == [1, 2]
+    (new,) = logs.multiplexer.items("exp/one", "note", text)
+    assert [values.text(item.read()).item() for item in (old, new)] == ["old", "new"]
+    view = logs.board.state.runs["exp/one"]
+    assert ("tags" in view.schema.tags, len(view.files)) == (False, 2)
+    start, end = (f"_hparams_/session_{each}_info" for each in ("start", "end"))
+    assert session_start(logs.multiplexer.metadata("exp/one", start)).hparams == {"lr": 0.5}
+    (last,) = logs.multiplexer.items("exp/one", end, [Claim("tensor", "hparams")])
+    assert session_end(last.read().metadata) == (2, 5.0)
 
 
 WRITER = """

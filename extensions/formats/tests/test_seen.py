@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import lzma
+import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from tbcore_formats.common import safe_name
 from tbcore_testing import read_columns, write_run
 
 SAMPLES = Path(__file__).parent / "samples"
+MLFLOW = lzma.decompress((SAMPLES.parent / "mlflow_samples" / "mlflow.db.xz").read_bytes())
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
 
 
@@ -41,16 +47,74 @@ def test_a_run_says_which_file_it_is_from(
 ) -> None:
     """To the page, to `ls`, and to Python; event files have no such line."""
     sources = tbcore_client(LIGHTNING).get("data/run_details").json()["sources"]
-    csv = {"file": "metrics.csv", "has_times": False}
-    assert sources == {"version_0": csv, "version_2": csv}
+    assert len({source.pop("id") for source in sources.values()}) == 2
+    csv = {"has_times": False, "state": ""}
+    files = {f"version_{n}": f"version_{n}/metrics.csv" for n in (0, 2)}
+    assert sources == {run: {"file": file, **csv} for run, file in files.items()}
     command = ["ls", str(LIGHTNING), "--columns", "source", "--sort", "source"]
     assert main([*command, "--json"]) == 0
     names = ["version_0", "version_2", "both", "version_1"]
     found = {row["run"]: row["source"] for row in json.loads(capsys.readouterr().out)}
-    assert found == dict(zip(names, ["metrics.csv", "metrics.csv", None, None], strict=True))
+    assert found == dict(zip(names, [*files.values(), None, None], strict=True))
     assert {run.name: run.source for run in tbcore.open(LIGHTNING).values()} == found
     assert main(command) == 0
-    assert capsys.readouterr().out.splitlines()[1] == "version_0\tmetrics.csv"
+    assert capsys.readouterr().out.splitlines()[1] == "version_0\tversion_0/metrics.csv"
+
+
+def test_losses_are_the_first_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of tags that as many runs have, as on the page; then those in the order of the file."""
+    (tmp_path / "log.csv").write_text("epoch,lr,grad_norm,acc,val_loss,loss\n0,1,1,1,1,1\n")
+    assert main(["ls", str(tmp_path)]) == 0
+    header = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert header[-3:] == ["val_loss:last", "loss:last", "acc:last"]
+
+
+def test_a_run_has_the_state_that_its_program_logged(
+    tbcore_client: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that failed is not live, however new it is; one that says it runs is, if it writes."""
+    now = round(time.time() * 1e3)
+    (tmp_path / "mlflow.db").write_bytes(MLFLOW)
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database, database:
+        database.execute("update runs set start_time = ?, end_time = null", (now,))
+        database.execute("update runs set start_time = 1 where name = 'parent'")
+        database.execute("update runs set status = 'RUNNING' where name in ('trial', 'parent')")
+        database.execute("update metrics set timestamp = ? + rowid", (now,))
+    words = "baseline", "failing", "parent", "trial"
+    states = dict(zip(words, ["finished", "failed", "quiet", "live"], strict=True))
+    runs = {f"vision_ü exp/{name}": state for name, state in states.items()}
+    assert main(["ls", str(tmp_path), "--json"]) == 0
+    found = {row["run"]: row["state"] for row in json.loads(capsys.readouterr().out)}
+    assert {run: found[run] for run in runs} == runs
+    assert main(["show", str(tmp_path), "vision_ü exp/failing", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["state"], shown["source"]) == ("failed", "mlflow.db")
+    client = tbcore_client(tmp_path)
+    sources = client.get("data/run_details").json()["sources"]
+    logged = {**states, "parent": "running", "trial": "running"}
+    assert {run: sources[run]["state"] for run in runs} == {
+        f"vision_ü exp/{name}": state for name, state in logged.items()
+    }
+    live = {run.name for run in tbcore.open(tmp_path).find("live")}
+    assert live.intersection(runs) == {"vision_ü exp/trial"}
+
+
+def test_a_run_without_times_began_and_took_nothing_that_is_known(
+    tbcore_client: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is known is when its file was last written; whether it is live, nobody knows."""
+    shutil.copytree(SAMPLES / "ultralytics" / "exp", tmp_path / "exp")
+    os.utime(tmp_path / "exp" / "results.csv")
+    assert main(["ls", str(tmp_path), "--columns", "started,state,took,last_event", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row.pop("last_event") is not None
+    assert row == {"run": "exp", "started": None, "state": None, "took": None}
+    details = tbcore_client(tmp_path).get("data/run_details").json()
+    assert (details["first_event_times"], len(details["last_event_times"])) == ([None], 1)
+    logs = tbcore.open(tmp_path)
+    assert [len(logs.find(query)) for query in ("live", "took>=0s", "age<1d")] == [0, 0, 1]
+    assert main(["show", str(tmp_path), "exp"]) == 0
+    assert "1970" not in capsys.readouterr().out
 
 
 def test_runs_without_times_are_on_no_axis_of_times(tbcore_client: Callable[..., Any]) -> None:
@@ -65,6 +129,18 @@ def test_runs_without_times_are_on_no_axis_of_times(tbcore_client: Callable[...,
         asked["groups"] = {"all": runs}
         header, _ = read_columns(client.post("data/plugin/scalars/bands", json=asked).content)
         assert header["groups"][0]["num_runs"] == len(shown)
+
+
+def test_custom_scalars_name_runs_without_times(tbcore_client: Callable[..., Any]) -> None:
+    pytest.importorskip("tbcore_custom_scalars")
+    client = tbcore_client(LIGHTNING, plugins=["custom_scalars"])
+    margin = dict.fromkeys(("value", "lower", "upper"), "train_loss_step")
+    for runs in (["version_0", "version_1"], ["version_1"]):
+        for route, asked in {"lines": {"tags": ["train"]}, "margins": {"series": [margin]}}.items():
+            body = {"runs": runs, **asked}
+            answer = client.post(f"data/plugin/custom_scalars/{route}", json=body)
+            header, _ = read_columns(answer.content)
+            assert header.get("untimed", []) == runs[:-1]
 
 
 def test_a_shell_completes_names_of_runs_and_tags(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from loaded_logs import Logs
 from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
-from tbcore.engine import FileReplacedError, RunFacts, encode_varint
+from tbcore.engine import EventFile, FileReplacedError, RunFacts, encode_varint
 from tbcore.values import session_end
+from tbcore_formats import wandb_runs
 from tbcore_formats.wandb_runs import Reader
 
 SAMPLES = Path(__file__).parent / "wandb_samples"
@@ -95,7 +96,7 @@ def test_a_folder_of_samples() -> None:
     """Runs have the names that users gave them, below the folder with the folder `wandb`."""
     logs = tbcore.open(SAMPLES)
     hparams = {
-        "lr": 0.001, "opt.name": "adam", "opt.betas": "[0.9, 0.999]", "flag": True, "none": "null"
+        "lr": 0.001, "opt.name": "adam", "opt.betas": "[0.9, 0.999]", "flag": True
     }  # fmt: skip
     assert {name: run.hparams for name, run in logs.items()} == {
         "header-only/new": {},
@@ -347,3 +348,19 @@ def test_a_large_value_is_not_parsed() -> None:
     finally:
         tracemalloc.stop()
     assert [{*each} for each in reader._rows.taken()] == [{"b"}]
+
+
+def test_what_is_known_of_a_file_is_forgotten_with_it(tmp_path: Path) -> None:
+    """Of this root alone, since the others have scans of their own."""
+    files = []
+    for root in ("a", "b"):
+        for name in "xy":
+            path = tmp_path / root / f"run-{name}.wandb"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(wandb_runs._HEADER)
+            files.append((path.name, EventFile.of(str(path), os.stat(path))))
+    runs = wandb_runs.Runs()
+    for root in (files[:2], files[2:]):
+        assert len([*runs.runs(root)]) == 2
+    assert len([*runs.runs(files[:1])]) == 1
+    assert [*runs._known] == [files[0][1].path, *(file.path for _, file in files[2:])]

@@ -22,7 +22,9 @@ from tbcore.engine import (
     extreme_rows,
     is_uri,
     read_hparams,
+    step_array,
 )
+from tbcore_index.rows import table_of_rows
 from tbcore_index.tables import COLUMNS, Place, Segment
 
 _SETTLED_NS = 3_000_000_000
@@ -161,7 +163,7 @@ class _Part(NamedTuple):
     first_item: int
 
 
-_NO_ROWS = Table.from_rows(
+_NO_ROWS = table_of_rows(
     (), (), (), step=np.empty(0, np.int64), wall_time=np.empty(0), value=np.empty(0, np.float32)
 )
 
@@ -194,7 +196,7 @@ def _numbers(table: Table, order: Sequence[int], of: str) -> dict[str, NDArray[A
     """The numbers of a run in `points` or `items`, from these columns of its table."""
     found = {
         "ordinal": np.concatenate([_ordinals(table, i) for i in order]),
-        "step": np.concatenate([table.steps_of(i) for i in order]),
+        "step": np.concatenate([step_array(table.step[i]) for i in order]),
         "wall_time": np.concatenate([table.wall_time[table.rows(i)] for i in order]),
     }
     if of == "points":

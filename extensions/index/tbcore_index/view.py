@@ -28,6 +28,7 @@ from tbcore.engine import (
 )
 from tbcore.values import SESSION_START_TAG
 from tbcore_index.cache import SegmentGoneError, SeriesRow
+from tbcore_index.rows import table_of_rows
 
 if TYPE_CHECKING:
     from tbcore_index.reader import IndexReader
@@ -219,7 +220,7 @@ class StoredView(StoredRun):
             if row.is_scalar and row.num_rows:
                 before = last.get(row.tag)
                 is_last = before is None or before.last_ordinal < row.last_ordinal
-                if is_last and matches(claims, row.kind):
+                if is_last and matches(claims, row.kind, row.tag):
                     last[row.tag] = row
         return LastPoints(
             list(last),
@@ -301,7 +302,7 @@ class StoredView(StoredRun):
             for name in ("step", "wall_time", "ordinal")
         )
         bounds = np.cumsum([0, *(row.num_rows for row in in_order)])
-        return Table.from_rows(
+        return table_of_rows(
             [(row.tag, row.field, row.is_scalar, row.metadata) for row in in_order],
             [numbers[row.tag, row.field, row.is_scalar] for row in rows],
             (row.num_rows for row in in_order),

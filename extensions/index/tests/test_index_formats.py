@@ -38,7 +38,9 @@ def answers(multiplexer: Multiplexer) -> dict[str, Any]:
     for name in multiplexer.runs():
         view = state_of(multiplexer).run(name)
         found[name] = [repr((view.first_event_time, view.last_event_time, view.nonfinite_tags))]
-        found[name] += [repr(multiplexer.last_points(name, [Claim()])), view.highest_step()]
+        for claim in (Claim(), Claim(tags="*a*")):
+            found[name] += [repr(multiplexer.last_points(name, [claim]))]
+        found[name] += [view.highest_step()]
         found[name] += [view.own_metadata]
         for tag, info in view.schema.tags.items():
             found[name] += [repr([view.point(tag, stat) for stat in ("min", "max", "nan")])]

@@ -307,12 +307,12 @@ def test_what_the_index_has_by_now_is_not_kept_in_memory(indexed: tuple[Path, Pa
     log(logdir, "a", 2.0)
     loader.load_once()
     generation = multiplexer.run_generations()["b"]
-    assert [*loader._runs] == ["a"]
+    assert [*loader.runs] == ["a"]
 
     update(logdir, index)
     loader.load_once()
 
-    assert not loader._runs
+    assert not loader.runs
     assert values(multiplexer, "a") == [1.0, 2.0]
     assert multiplexer.runs() == ["a", "b"]
     assert multiplexer.run_generations()["b"] == generation, "its segment is another one"

@@ -6,10 +6,10 @@
 
 `Logs` has all runs, `Run` the data of one run, and `ScalarTable` the points of several runs.
 
-tbcore-compat and tbcore-index also use `ROOT`, `LazyReader`, `RunSnapshot` and `multiplexer_of` of
-`tbcore_logs.reading`, `BatchReader` of `tbcore_logs.batch_reader`, `UnknownNameError` of
-`tbcore_logs.errors`, `CheckReport` and `Finding` of `tbcore_logs.checks`, and `command_output` of
-`tbcore_logs.printing.access`.
+tbcore-compat and tbcore-index also use `ROOT` and `Paths` of `tbcore_logs.paths`, `LazyReader`,
+`RunSnapshot` and `multiplexer_of` of `tbcore_logs.reading`, `BatchReader` of
+`tbcore_logs.batch_reader`, `UnknownNameError` of `tbcore_logs.errors`, `CheckReport` and `Finding`
+of `tbcore_logs.checks`, and `command_output` of `tbcore_logs.printing.access`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from tbcore.engine import Point
     from tbcore_logs.groups import group_runs
     from tbcore_logs.items import LoggedItem, LoggedItems
-    from tbcore_logs.logs import Logs, matching, open
+    from tbcore_logs.logs import Logs, open
     from tbcore_logs.run import Run, Tag
+    from tbcore_logs.selection import matching
     from tbcore_logs.series import ScalarSeries
     from tbcore_logs.tables import LogTable, ScalarTable
     from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage, LoggedPrCurve
@@ -33,7 +34,7 @@ __all__ = [
     "matching", "open",
 ]  # fmt: skip
 
-_MODULES = ("items", "values", "series", "tables", "run", "groups", "logs")
+_MODULES = ("selection", "items", "values", "series", "tables", "run", "groups", "logs")
 """The modules that define the names in `__all__`."""
 
 

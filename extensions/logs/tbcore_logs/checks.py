@@ -15,7 +15,7 @@ from tbcore.engine import (
     Pacing,
     RunView,
     SourceFiles,
-    find_unshown,
+    find_unclaimed,
     load_plugins,
     one_line,
     plural,
@@ -23,7 +23,7 @@ from tbcore.engine import (
 )
 from tbcore.values import SESSION_START_TAG
 from tbcore_logs.batch_reader import BatchReader
-from tbcore_logs.reading import unfinished
+from tbcore_logs.ends import unfinished
 from tbcore_logs.strict_reader import ReadFile, StrictReader
 
 _MAX_LINES_PER_FILE = 20
@@ -56,7 +56,7 @@ class CheckReport(NamedTuple):
     """The findings about directories, then those about files: in the order in which the files were
     read, and by offset within a file; then hyperparameters that cannot be decoded."""
     unclaimed: Sequence[Any]
-    """Kinds of data that no loaded plugin shows; see `tbcore.engine.find_unshown`."""
+    """Kinds of data that no loaded plugin shows; see `tbcore.engine.find_unclaimed`."""
     other_files: Sequence[Any]
     """Files that are not event files, and whose data tbcore does not show; see `Scan`."""
     orphaned: Mapping[str, int] | None = None
@@ -165,7 +165,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         found.num_files,
         num_bytes,
         findings,
-        find_unshown(multiplexer, plugins),
+        find_unclaimed(multiplexer, claims, {each.distribution_name for each in plugins}),
         found.other_files,
         orphaned,
         sorted(sources),

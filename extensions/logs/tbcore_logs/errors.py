@@ -1,11 +1,16 @@
-"""The error for an unknown name in Python. Servers use tbcore.NotFoundError itself."""
+"""Unknown names: their error in Python, and lines about those in queries. Servers use
+tbcore.NotFoundError itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from tbcore import NotFoundError
 from tbcore.engine import close_matches, listed, quoted
+
+if TYPE_CHECKING:
+    from tbcore.engine import Unknown
 
 
 class UnknownNameError(NotFoundError, KeyError):
@@ -20,3 +25,16 @@ def instead(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
     known = [*known]
     there_are = f"; there are: {listed([*map(quoted, known)])}" if known else ""
     return close_matches(name, dict.fromkeys([*known, *others])) or there_are
+
+
+def lines_about(all_unknown: Iterable[Unknown]) -> Iterator[str]:
+    """A line for each hyperparameter and tag in a query that no run has.
+
+    The line suggests similar names, or the most common names if none is similar.
+    """
+    for unknown in all_unknown:
+        names, label = ", ".join(unknown.close), "close"
+        if not names:
+            names, label = unknown.common, "there are"
+        end = f"; {label}: {names}" if names else ""
+        yield f"no run has the {unknown.what} {quoted(unknown.node.name)}{end}"

@@ -5,6 +5,7 @@
     exp/{seed}        ... where `{...}` is; `*` is any text that they have in common
     re:lr=([^_]+)     runs with the same text in the parentheses of a regular expression
     by:lr,model       runs with equal values of these attributes; also without `by:`
+    by:lr~            runs with numbers in the same range of 1, 2, 5, 10, 20, 50, ...
 
 A run that a rule does not match is a group of its own. tbcore/web/shell/state/groups.js is the same
 for the page, and tests/groups.json has what both must do. The statistics are those of
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +60,13 @@ _SEED = re.compile(
 """A word for the repetitions of an experiment, with a number."""
 _NUMBER = re.compile(r"(?<![\d.])(?<!\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+\Z", re.ASCII)
 """An integer at the end that is not the end of a decimal number."""
+_REPETITION = re.compile(
+    r"(?:^|[^a-z])(?:seeds?|random_state|repeat|replicate|repetition|trial|fold)"
+    r"(?:[^a-z]*|[^a-z]+(?:id|number|index))\Z"
+)
+"""Names of hyperparameters that number the repetitions of a training."""
+_FINITE = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?", re.ASCII)
+"""A number as `group_text` writes it."""
 _REST = re.compile(rf"^[{_ENDS}]+|[{_ENDS}=:#]+\Z")
 _PART = re.compile(
     r"/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)\Z", _FLAGS
@@ -139,10 +148,13 @@ def _by_expression(text: str) -> Grouper:
 
 
 def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
-    values: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, str]] = {}
     for text in split_attributes(texts):
-        name, found = _values(text, columns)
-        values[name] = {r: v for r, v in zip(columns.runs, found, strict=True) if v is not None}
+        is_range = len(text) > 1 and text[-1] == "~" != text[-2]
+        name, found = _values(text[:-1] if is_range else text, columns)
+        text_of = range_text if is_range else group_text
+        pairs = zip(columns.runs, found, strict=True)
+        values[name] = {run: text_of(value) for run, value in pairs if value is not None}
     if not values:
         raise BadRequestError("name hyperparameters after by:, as in by:lr,optimizer")
 
@@ -151,12 +163,25 @@ def _by_attributes(texts: str, columns: RunColumns) -> Grouper:
             return run
         part = _PART.search(run)
         texts = [
-            f"{name}={group_text(known[run])}" if run in known else f"no {name}"
+            f"{name}={known[run]}" if run in known else f"no {name}"
             for name, known in values.items()
         ]
         return ", ".join(texts) + (part[0] if part else "")
 
     return group
+
+
+def range_text(value: Any) -> str:
+    """The range of 1, 2, 5, 10, 20, 50, ... that has a number, with its lower end; the text of any
+    other value."""
+    text = group_text(value)
+    if not _FINITE.fullmatch(text) or not (number := Decimal(text)):
+        return text
+    sign, digits, _ = number.as_tuple()
+    digit, exponent = digits[0], number.adjusted()
+    ends = (1, 2) if digit < 2 else (2, 5) if digit < 5 else (5, 10)
+    first, last = (group_text(float(f"{'-' * sign}{end}e{exponent}")) for end in ends)
+    return f"{last} to {first}" if sign else f"{first} to {last}"
 
 
 def _values(text: str, columns: RunColumns) -> tuple[str, Sequence[Any]]:
@@ -287,13 +312,18 @@ def statistics_of(
 
 
 def marks_of_best(
-    groups: Groups, runs: Sequence[str], values: Sequence[float | None], *, is_lowest: bool
+    groups: Groups,
+    runs: Sequence[str],
+    values: Sequence[float | None],
+    hparams: Callable[[str], Mapping[str, Any]],
+    *,
+    is_lowest: bool,
 ) -> list[str]:
     """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
     `n too small` or "".
 
-    None stands for a run whose value is in no mean. `tbcore.values.differences_from_best` has the
-    rule.
+    None stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
+    `tbcore.values.differences_from_best` has the rule.
     """
     members: list[dict[str, float]] = [{} for _ in groups.names]
     for run, code, value in zip(runs, groups.of_run.tolist(), values, strict=True):
@@ -301,7 +331,8 @@ def marks_of_best(
             members[code][run] = value
     if sum(map(bool, members)) < 2:
         return [""] * len(members)
-    p = differences_from_best(list(map(_by_seed, members)), "min" if is_lowest else "max")
+    keyed = _by_seeds(members, {run: hparams(run) for own in members for run in own})
+    p = differences_from_best(keyed, "min" if is_lowest else "max")
     is_known = np.isfinite(p).sum() > 1
     return [
         "best" if x > 1
@@ -310,6 +341,29 @@ def marks_of_best(
         else ""
         for x, own in zip(p.tolist(), members, strict=True)
     ]  # fmt: skip
+
+
+def _by_seeds(
+    members: Sequence[Mapping[str, float]], hparams: Mapping[str, Mapping[str, Any]]
+) -> Sequence[Mapping[str, float]]:
+    """The values of groups by the first hyperparameter for repetitions that differs between all
+    runs of each group, and of which two groups have the same values; else by names of runs."""
+    for name in sorted({name for own in hparams.values() for name in own}):
+        if not _REPETITION.search(re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()):
+            continue
+        keyed = [
+            {
+                group_text(hparams[run][name]): value
+                for run, value in values.items()
+                if hparams[run].get(name) is not None
+            }
+            for values in members
+        ]
+        is_whole = list(map(len, keyed)) == list(map(len, members))
+        sets = [frozenset(own) for own in keyed if own]
+        if is_whole and len(set(sets)) < len(sets):
+            return keyed
+    return list(map(_by_seed, members))
 
 
 def _by_seed(values: Mapping[str, float]) -> Mapping[str, float]:

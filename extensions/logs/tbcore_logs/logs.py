@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 import warnings
@@ -25,17 +24,16 @@ from tbcore.engine import (
     watch,
 )
 from tbcore_logs.drawings import MAX_SHOWN, table_html
-from tbcore_logs.errors import UnknownNameError, instead
+from tbcore_logs.errors import UnknownNameError, instead, lines_about
 from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
-from tbcore_logs.reading import Paths, RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.paths import Paths
+from tbcore_logs.reading import RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
-from tbcore_logs.series import Point, ScalarSeries
+from tbcore_logs.selection import Names, matching
+from tbcore_logs.series import Point, ScalarSeries, table_of
 from tbcore_logs.tables import Categories, LogTable, ScalarTable, free_name
 
-Names = str | Iterable[str] | None
-"""One or several names or patterns, in which `*` matches any text and `?` any character; None for
-all names."""
 At = Literal["first", "last", "min", "max", "nan"] | int
 """Selects a value of a series: that of one of these points, or with a step, of the last point at or
 before it. `nan` is the step of the first value that is NaN or infinite."""
@@ -104,7 +102,7 @@ class Logs(Mapping[str, Run]):
         display_names = [noted.of(run.name).get("display_name", "") for run in shown]
         for run, display_name in zip(shown, display_names, strict=True):
             is_read = run.is_read
-            known = (len(run.tags), run.last_event, run.state) if is_read else ("", "", "")
+            known = (len(run.tags), run.last_event, run.state or "") if is_read else ("", "", "")
             named = [display_name] if any(display_names) else []
             rows.append((run.name, *named, sizes.get(run.name, 0), *known))
         caption = f"{len(sizes):,} runs, {sum(sizes.values()):,} bytes"
@@ -191,7 +189,7 @@ class Logs(Mapping[str, Run]):
         """
         found = self._scalar_tags(tags, self._selected(runs, where))
         series = [(run.name, tag, run[tag]) for run, own in found for tag in own]
-        return _table_of(series)
+        return table_of(series)
 
     def summary(
         self,
@@ -350,7 +348,7 @@ class Logs(Mapping[str, Run]):
             columns = self.attributes()
             found = set(columns.runs_found(query))
             runs = [run for run in runs if run.name in found]
-            unknown = list(dict.fromkeys(columns.unknown_names(query)))
+            unknown = list(dict.fromkeys(lines_about(columns.unknown(query))))
             if not runs and not unknown:
                 unknown = [f"no run is found by {quoted(where or '')}"]
             if unknown:
@@ -412,27 +410,6 @@ def _opened(paths: Paths, purge_orphaned_data: bool) -> Logs:
     return Logs(paths, purge_orphaned_data=purge_orphaned_data)
 
 
-def matching(names: Names, known: Iterable[str], what: str | None) -> list[str]:
-    """The known names that match `names`. Raises UnknownNameError for an unknown name.
-
-    `what` is `run` or `tag`, for the message. If it is None, unknown names are ignored.
-    """
-    known = dict.fromkeys(known)
-    if names is None:
-        return list(known)
-    found: set[str] = set()
-    for name in [names] if isinstance(names, str) else names:
-        if name in known:
-            found.add(name)
-        elif "*" in name or "?" in name:
-            pattern = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
-            matches = re.compile(pattern, re.DOTALL).fullmatch
-            found.update(filter(matches, known))
-        elif what is not None:
-            raise UnknownNameError(f"no {what} {quoted(name)}{instead(name, known)}")
-    return [name for name in known if name in found]
-
-
 def _point(series: ScalarSeries, at: At) -> Point | None:
     if not isinstance(at, str):
         return series.at(at)
@@ -445,24 +422,3 @@ def _point(series: ScalarSeries, at: At) -> Point | None:
 def _categories(runs: Sequence[Run]) -> Categories:
     """A column with a different run in each row."""
     return Categories(np.arange(len(runs), dtype=np.int32), [run.name for run in runs])
-
-
-def _table_of(points: Sequence[tuple[str, str, ScalarSeries]]) -> ScalarTable:
-    """The points of several series, each with its run and tag."""
-    lengths = [len(series) for *_, series in points]
-
-    def categories(names: Sequence[str]) -> Categories:
-        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-        each = np.array([codes[name] for name in names], np.int32)
-        return Categories(np.repeat(each, lengths), list(codes))
-
-    def column(name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        return np.concatenate([np.empty(0, dtype), *(getattr(s, name) for *_, s in points)])
-
-    return ScalarTable(
-        categories([run for run, *_ in points]),
-        categories([tag for _, tag, _ in points]),
-        column("step", np.int64),
-        column("wall_time", np.float64),
-        column("value", np.float32),
-    )

@@ -14,6 +14,21 @@ _IN_VERSION = re.compile(r"(?:\d\.|(?<![a-z])v)\Z", re.ASCII | re.IGNORECASE)
 """The end of a text after which a number is a part of a version: `1.`, or a separate `v`."""
 
 
+_FIRST = [
+    re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.ASCII | re.IGNORECASE)
+    for words in ("loss|losses", "acc|accuracy", "val|valid|validation|eval")
+]
+
+
+def tag_rank(tag: str) -> int:
+    """What most readers look at first has the lowest rank: losses, then accuracies.
+
+    tbcore/web/lib/text-names.js has the same words for the page.
+    """
+    ranks = (rank for rank, words in enumerate(_FIRST) if words.search(tag))
+    return next(ranks, len(_FIRST))
+
+
 def name_key(name: str) -> list[tuple[Any, ...]]:
     """A key that sorts names in natural order, in which children follow their parent.
 

@@ -14,7 +14,6 @@ import errno
 import logging
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
@@ -36,32 +35,21 @@ from tbcore.engine import (
     SourceFiles,
     TrackedRun,
     checked_address,
-    folder_spec,
     guarded,
-    is_event_file,
     is_uri,
     loaded,
     one_line,
     open_notes,
-    read_last_event_times,
 )
 from tbcore_logs.batch_reader import BatchReader
+from tbcore_logs.ends import cut_off, read_last_event_times
+from tbcore_logs.paths import ROOT, Paths, specs_and_files
 
 logger = logging.getLogger("tbcore.logs")
 
-ROOT = "."
-"""The name of the run in the directory itself, which is above all others."""
 _MAX_PROBLEMS = 100
 _INDEX = "tbcore.index", "index"
 """Group and name of the entry point for indexes."""
-
-_RECENT_SECONDS = 300.0
-"""If a file was modified less than this long ago, its writer may still be running, so an incomplete
-record at its end is not damage."""
-
-PathLike = str | os.PathLike[str]
-Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
-"""A directory or an event file, or `NAME=PATH`; a sequence of these; a mapping from names."""
 
 
 class RunSnapshot(NamedTuple):
@@ -77,25 +65,6 @@ def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
     views = {name: snapshot.view for name, snapshot in snapshots.items()}
     times = {name: snapshot.modified for name, snapshot in snapshots.items()}
     return Multiplexer(views, times)
-
-
-def unfinished(file: EventFile, offset: int, size: int) -> tuple[str, bool]:
-    """What is to say of a file that ends within a record, and whether it was cut off."""
-    line = f"ends within the record at offset {offset}, after {size - offset} of its bytes"
-    if time.time() - file.mtime_ns / 1e9 < _RECENT_SECONDS:
-        return f"{line}; the rest may still be written", False
-    return f"{line}; the file was cut off", True
-
-
-def _cut_off(run: TrackedRun) -> list[str]:
-    """A line for each file of a run, which was read to its end, that was cut off."""
-    lines = []
-    for path, file in run.reader.file_readers.items():
-        is_known = file.other_kind or file.bookmark.is_blocked_by_bad_length
-        if file.caught_up and file.opened.size > file.offset and not is_known:
-            line, is_old = unfinished(file.opened, file.offset, file.opened.size)
-            lines += [one_line(f"{path} {line}")] if is_old else []
-    return lines
 
 
 class _Problems:
@@ -150,7 +119,7 @@ class LazyReader(_Problems):
         The options are those of BatchReader, such as `purge_orphaned_data`.
         """
         super().__init__()
-        specs, self._files = _specs_and_files(paths)
+        specs, self._files = specs_and_files(paths)
         self.directories = [spec.path for spec in specs]
         """The directories that contain all files."""
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
@@ -344,10 +313,10 @@ class LazyReader(_Problems):
     def _report(self, run: TrackedRun) -> None:
         """Replaces the problems of a run, and logs those that are not logged yet."""
         known = self._of_runs.pop(run.name, [])
-        cut_off = _cut_off(run)
-        if found := [*run.reader.problems_now, *cut_off]:
+        shortened = cut_off(run)
+        if found := [*run.reader.problems_now, *shortened]:
             self._of_runs[run.name] = found
-        for line in (*run.reader.read_errors, *cut_off):
+        for line in (*run.reader.read_errors, *shortened):
             if line not in known:
                 logger.warning("%s", line)
         run.reader.read_errors = []
@@ -469,44 +438,3 @@ def _index_extension() -> Any:
 
 
 Reader = LazyReader | StoredReader
-
-
-def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[str]]]:
-    """The directories among the paths, and the event files by the names of their runs."""
-    # 1. Check that every path exists.
-    # 2. Event files in one directory belong to one run. It has the name that is given with the
-    #    path; else ROOT if there are no other paths; else the name of the directory.
-    named: Iterable[tuple[str | None, PathLike]]
-    if isinstance(paths, Mapping):
-        named = paths.items()
-    elif isinstance(paths, str | bytes | os.PathLike):
-        named = [(None, paths)]
-    else:
-        named = [(None, path) for path in paths]
-    specs: list[LogdirSpec] = []
-    files: dict[tuple[str | None, str], list[str]] = {}
-    for key, given in named:  # 1
-        text = os.fsdecode(given)
-        name, path = folder_spec(text) if key is None else (key, text)
-        path = checked_address(os.path.expanduser(path))
-        if is_uri(path) or os.path.isdir(path):
-            specs.append(LogdirSpec(name, path))
-        elif not os.path.exists(path):
-            raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)
-        elif not is_event_file(path):
-            line = f"{path!r} is not an event file: its name lacks 'tfevents'"
-            raise ValueError(one_line(line))
-        else:
-            directory = os.path.dirname(os.path.abspath(path))
-            files.setdefault((name, directory), []).append(os.path.abspath(path))
-    if not specs and not files:
-        raise ValueError("expected a directory or an event file, got none")
-    by_run: dict[str, list[str]] = {}  # 2
-    for (name, directory), each in files.items():
-        is_alone = not specs and len(files) == 1
-        base = run = name or (ROOT if is_alone else os.path.basename(directory))
-        suffix = 2
-        while run in by_run:
-            run, suffix = f"{base}_{suffix}", suffix + 1
-        by_run[run] = sorted(set(each))
-    return specs, by_run

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import DataError, Item, NotFoundError, values
-from tbcore.engine import RunView, is_live, items_of, listed, one_line, quoted
+from tbcore import DataError, Item, Kind, NotFoundError, values
+from tbcore.engine import RunView, items_of, listed, merged_columns, one_line, quoted, run_state
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError, instead
 from tbcore_logs.forms import (
@@ -33,7 +32,8 @@ from tbcore_logs.forms import (
 )
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
-from tbcore_logs.reading import Paths, Reader, RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.paths import Paths
+from tbcore_logs.reading import Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import (
     LoggedAudio,
@@ -105,7 +105,8 @@ class Run:
         header = ["tag", "kind", "count", "first step", "last step", "last value", ""]
         label = RunNotes(lambda: self._reader.notes).label(self.name)
         named = self.name if label == self.name else f"{label} ({self.name})"
-        caption = f"{named}: {len(self.tags):,} tags, {self.state}, {first} to {last}"
+        state = f"{self.state}, " if self.state else ""
+        caption = f"{named}: {len(self.tags):,} tags, {state}{first} to {last}"
         tags = table_html(header, rows, caption)
         hparams = table_html(("hyperparameter", "value"), self.hparams.items())
         return tags + hparams if self.hparams else tags
@@ -233,17 +234,19 @@ class Run:
         return time_of(self._data.view.last_event_time)
 
     @property
-    def state(self) -> Literal["live", "quiet"]:
-        """`live` if the run was written to in the last five minutes, as of the last scan."""
+    def state(self) -> str | None:
+        """`live` if the run was written to in the last five minutes, as of the last scan, else
+        `quiet`. A run of another program that says how it ended is `finished` or `failed`; for one
+        that logs no times, it is None."""
         view, modified = self._data
-        return "live" if is_live(view.last_event_time, modified, time.time()) else "quiet"
+        return run_state(view.last_event_time, modified, time.time(), view.source) or None
 
     @property
     def source(self) -> str | None:
-        """The name of the file to which another program logged the run, such as `metrics.csv`;
-        None for a run of event files."""
+        """The path below the log directory of the file to which another program logged the run,
+        such as `version_0/metrics.csv`; None for a run of event files."""
         file = self._data.view.source
-        return file and os.path.basename(file.path)
+        return file and file.name
 
     # -- private -------------------------------------------------------------------------------
 
@@ -305,10 +308,25 @@ def _described(tag: str, view: RunView) -> Tag:
     kinds = view.schema.tags[tag].kinds
     forms = [form_of(kind) for kind in kinds]
     shown = SCALAR if SCALAR in forms else forms[0]
-    extent = view.extent(
-        tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
+    extent = _extent(
+        view, tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
     )
     return Tag(tag, shown, *extent, *_names(view.metadata_of(tag)))
+
+
+def _extent(view: RunView, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
+    """The number of rows of a tag that have one of these kinds, and their first and last step.
+
+    The steps are None if there are no rows.
+    """
+    found = [each for each in view.series(tag) if each.kind in kinds]
+    if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
+        count = len(found[0])
+        steps = found[0].column_at("step", np.array([0, count - 1]))
+    else:
+        _, steps = merged_columns(found, 0, ["step"])
+        count = len(steps)
+    return (count, int(steps[0]), int(steps[-1])) if count else (0, None, None)
 
 
 @lru_cache(maxsize=1024)

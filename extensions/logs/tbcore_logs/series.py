@@ -12,12 +12,12 @@ from tbcore import ScalarSeries as Points
 from tbcore import SmoothingKind
 from tbcore.engine import Point
 from tbcore_logs.drawings import line_svg, table_html
-from tbcore_logs.tables import LogTable
+from tbcore_logs.tables import Categories, LogTable, ScalarTable
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Point", "ScalarSeries"]
+__all__ = ["Point", "ScalarSeries", "table_of"]
 
 
 class ScalarSeries(Points, Sequence[Point]):
@@ -116,3 +116,24 @@ class ScalarSeries(Points, Sequence[Point]):
         ax.plot(self.step, self.value)
         ax.set_xlabel("step")
         return ax
+
+
+def table_of(points: Sequence[tuple[str, str, ScalarSeries]]) -> ScalarTable:
+    """The points of several series, each with its run and tag."""
+    lengths = [len(series) for *_, series in points]
+
+    def categories(names: Sequence[str]) -> Categories:
+        codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        each = np.array([codes[name] for name in names], np.int32)
+        return Categories(np.repeat(each, lengths), list(codes))
+
+    def column(name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype), *(getattr(s, name) for *_, s in points)])
+
+    return ScalarTable(
+        categories([run for run, *_ in points]),
+        categories([tag for _, tag, _ in points]),
+        column("step", np.int64),
+        column("wall_time", np.float64),
+        column("value", np.float32),
+    )

@@ -30,6 +30,11 @@ def parsed(html: str) -> ElementTree.Element:
     return ElementTree.fromstring(f"<div>{html}</div>")
 
 
+def in_notebook(value: Any) -> ElementTree.Element:
+    """What a notebook shows of a value, as `parsed` has it."""
+    return parsed(value._repr_html_())
+
+
 def points_of(svg: str) -> list[tuple[float, float]]:
     """The corners of the line, in pixels from the upper left."""
     line = parsed(svg).find(".//{*}polyline")
@@ -165,7 +170,7 @@ def test_a_series_plots_as_svg_or_to_given_axes(tmp_path: Path) -> None:
 
 def test_times_of_a_table_are_dates(tmp_path: Path) -> None:
     write_run(tmp_path, scalars={"loss": [(0, 1.0, 1.7e9), (1, 1.0, float("nan"))]})
-    cells = parsed(tbcore.open(tmp_path).scalars()._repr_html_()).iter("td")
+    cells = in_notebook(tbcore.open(tmp_path).scalars()).iter("td")
 
     assert [cell.text for cell in cells][3::5] == ["2023-11-14 22:13:20", "None"]
 
@@ -178,24 +183,24 @@ def test_logs_runs_series_and_tables_draw_themselves(tmp_path: Path) -> None:
         write_run(tmp_path, f"{index}", scalars={"loss": [1]})
     logs = tbcore.open(tmp_path)
 
-    runs = parsed(logs._repr_html_())
+    runs = in_notebook(logs)
     assert not any(run.is_read for run in logs.runs.values())
     assert len(list(runs.iter("tr"))) == 51
-    run = parsed(logs["a&b"]._repr_html_())
+    run = in_notebook(logs["a&b"])
     assert len(run.findall(".//{*}svg")) == 1
     assert NASTY.replace("\n", "\\n") in [cell.text for cell in run.iter("td")]
     assert "<b>" in [cell.text for cell in run.iter("td")]
-    series = parsed(logs["a&b"][NASTY]._repr_html_())
+    series = in_notebook(logs["a&b"][NASTY])
     cells = [cell.text for cell in series.iter("td")]
     assert cells == ["last", "1", "2", "min", "0", "1", "max", "1", "2"]
-    parsed(logs["a&b"]["nan"]._repr_html_())
-    table = parsed(logs.scalars()._repr_html_())
+    in_notebook(logs["a&b"]["nan"])
+    table = in_notebook(logs.scalars())
     assert [caption.text for caption in table.iter("caption")] == ["63 rows, 5 columns"]
     assert len(list(table.iter("tr"))) == 12
     assert "..." in [cell.text for cell in table.iter("td")]
-    parsed(logs.scalars("nan").wide()._repr_html_())
-    parsed(logs.scalars([])._repr_html_())
-    assert "a&b" in [cell.text for cell in parsed(logs._repr_html_()).iter("td")]
+    in_notebook(logs.scalars("nan").wide())
+    in_notebook(logs.scalars([]))
+    assert "a&b" in [cell.text for cell in in_notebook(logs).iter("td")]
 
 
 @pytest.mark.parametrize("figure", FIGURES["figures"])

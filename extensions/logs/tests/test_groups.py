@@ -25,11 +25,14 @@ from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore.engine import in_quotes
 from tbcore_logs import Logs
-from tbcore_logs.groups import group_runs
+from tbcore_logs.groups import Groups, group_runs, marks_of_best, range_text
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
 """tests/page/unit/run-groups.test.mjs tests the page with these cases."""
+
+PAIRS = json.loads((Path(__file__).parents[3] / "tests" / "comparisons.json").read_text("utf-8"))
+"""tests/page/unit/comparisons.test.mjs tests the page with its `pairs`."""
 
 
 def no_attributes() -> Any:
@@ -56,6 +59,11 @@ def test_runs_with_equal_attributes_are_a_group(case: Any, logs: Logs) -> None:
     for rule in (case["rule"], case["rule"].removeprefix("by:")):
         names, of_run = group_runs(rule, list(case["groups"]), logs.attributes)
         assert [names[code] for code in of_run] == list(case["groups"].values())
+
+
+@pytest.mark.parametrize(("value", "text"), CASES["ranges"])
+def test_ranges_of_numbers_have_their_lower_ends(value: Any, text: str) -> None:
+    assert range_text(value) == text
 
 
 @pytest.mark.parametrize("case", CASES["mistakes"], ids=lambda case: case["rule"])
@@ -312,6 +320,7 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     drawing = ElementTree.parse(tmp_path / "runs_files" / "val%2Floss-light.svg").getroot()
     assert len(drawing.findall(".//{*}polyline")) == 6
     assert not drawing.findall(".//{*}polygon")
+    assert "band" not in (tmp_path / "runs.md").read_text("utf-8")
 
 
 def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
@@ -329,6 +338,8 @@ def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> Non
     ticks = [text.text for text in drawing.findall(".//{*}text") if text.text]
     assert "900" not in ticks
     assert len(drawing.findall(".//{*}polygon")) == 1
+    note = "mean of each group, band: ± standard deviation (n − 1); dashed: fewer runs than before"
+    assert (tmp_path / "r.md").read_text("utf-8").splitlines()[-1] == note
 
 
 # -- means -----------------------------------------------------------------------------------------
@@ -378,3 +389,17 @@ def test_a_value_at_a_step_is_of_the_runs_that_logged_that_far(case: Any, tmp_pa
     np.testing.assert_allclose(found, expected)
     _, text = on_terminal("ls", tmp_path, "--by", "*/{seed}", "--columns", column)
     assert f"({case['beside'].replace(' without the tag', ' missing')})" in text
+
+
+@pytest.mark.parametrize("case", PAIRS["pairs"], ids=lambda case: case["about"])
+def test_runs_with_equal_values_of_a_hyperparameter_such_as_seed_are_pairs(case: Any) -> None:
+    """The page says so, too. Only in pairs, these groups differ from the best."""
+    values = {run: value for group in case["groups"] for run, value in group.items()}
+    of_run = np.repeat(np.arange(3), [len(group) for group in case["groups"]])
+
+    def hparams(run: str) -> dict[str, Any]:
+        return {name: own[run] for name, own in case["hparams"].items() if run in own}
+
+    groups = Groups(["a", "b", "c"], of_run)
+    marks = marks_of_best(groups, list(values), list(values.values()), hparams, is_lowest=True)
+    assert marks == ["best", *("" if is_pair else "≈ best" for is_pair in case["paired"])]

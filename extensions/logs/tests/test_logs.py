@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disk import Disk
 
 import tbcore
 from tbcore import NotFoundError
 from tbcore.errors import ExtensionError
-from tbcore.eventfiles.local_disk import LocalFile
 from tbcore.eventfiles.table import Table
 from tbcore.store.run import RunData
 from tbcore_logs import Point, ScalarSeries, Tag, reading
@@ -30,38 +30,6 @@ from tbcore_testing import EventFileWriter, write_run
 from tbcore_testing.summaries import png
 
 PICTURE = png(8, 8) + bytes(100_000)
-
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The base name of each file that was opened, and how many bytes were read from it since."""
-    files: list[tuple[str, int]] = []
-    numbers: dict[int, int] = {}
-    init, read, read_into = LocalFile.__init__, LocalFile.read, LocalFile.read_into
-
-    def counted(file: LocalFile, num_bytes: int) -> None:
-        name, before = files[numbers[id(file)]]
-        files[numbers[id(file)]] = name, before + num_bytes
-
-    def new_init(file: LocalFile, path: str, *args: Any) -> None:
-        init(file, path, *args)
-        numbers[id(file)] = len(files)
-        files.append((os.path.basename(path), 0))
-
-    def new_read(file: LocalFile, offset: int, size: int) -> bytes:
-        data = read(file, offset, size)
-        counted(file, len(data))
-        return data
-
-    def new_read_into(file: LocalFile, buffer: memoryview, offset: int) -> int:
-        size = read_into(file, buffer, offset)
-        counted(file, size)
-        return size
-
-    monkeypatch.setattr(LocalFile, "__init__", new_init)
-    monkeypatch.setattr(LocalFile, "read", new_read)
-    monkeypatch.setattr(LocalFile, "read_into", new_read_into)
-    return files
 
 
 def test_a_series_has_all_points_of_a_tag(tmp_path: Path) -> None:
@@ -231,48 +199,43 @@ def test_a_time_that_is_no_date_is_none(tmp_path: Path, wall_time: float) -> Non
 # -- what is read ------------------------------------------------------------------------------
 
 
-def test_opening_reads_nothing_and_a_question_reads_one_run(
-    tmp_path: Path, opened: list[tuple[str, int]]
-) -> None:
+def test_opening_reads_nothing_and_a_question_reads_one_run(tmp_path: Path, disk: Disk) -> None:
     """The pictures of other runs are not even opened."""
     write_run(tmp_path, "small", scalars={"loss": [1.0]}, filename="small.tfevents")
     pictures = {"samples": [PICTURE] * 10}
     write_run(tmp_path, "large", images=pictures, filename="large.tfevents")
     logs = tbcore.open(tmp_path)
-    assert opened == []
+    assert disk.opened == []
 
     assert logs["small"]["loss"].value.tolist() == [1.0]
-    assert {name for name, _ in opened} == {"small.tfevents"}
+    assert {*map(os.path.basename, disk.opened)} == {"small.tfevents"}
 
 
-def test_listing_runs_reads_their_first_events_only(
-    tmp_path: Path, opened: list[tuple[str, int]]
-) -> None:
+def test_listing_runs_reads_their_first_events_only(tmp_path: Path, disk: Disk) -> None:
     for run in ("a", "b"):
         write_run(tmp_path, run, images={"samples": [PICTURE] * 10})
 
     assert list(tbcore.open(tmp_path).runs) == ["a", "b"]
-    assert len(opened) == 2
-    assert sum(num_bytes for _, num_bytes in opened) < 10_000
+    assert len(disk.opened) == 2
+    assert disk.num_bytes + disk.num_bytes_of_parts < 10_000
 
 
-def test_a_picture_is_read_when_its_value_is(tmp_path: Path, opened: list[tuple[str, int]]) -> None:
+def test_a_picture_is_read_when_its_value_is(tmp_path: Path, disk: Disk) -> None:
     """Steps and times are known without it."""
     write_run(tmp_path, images={"samples": [PICTURE] * 10}, scalars={"loss": [1] * 10})
     run = tbcore.open(tmp_path)["."]
     images = run.images("samples")
-    del opened[:]
+    disk.opened.clear()
 
     assert [image.step for image in images] == list(range(10))
     assert len(run["loss"]) == 10
-    assert opened == []
+    assert disk.opened == []
+    before = disk.num_bytes_of_parts
     assert images[3].value.encoded == [PICTURE]
-    assert 100_000 < sum(num_bytes for _, num_bytes in opened) < 101_000
+    assert 100_000 < disk.num_bytes_of_parts - before < 101_000
 
 
-def test_runs_are_read_together_and_forgotten(
-    tmp_path: Path, opened: list[tuple[str, int]]
-) -> None:
+def test_runs_are_read_together_and_forgotten(tmp_path: Path, disk: Disk) -> None:
     """What the caller has of a forgotten run stays; the run is read again if it is asked for."""
     for run in ("a", "b", "c"):
         write_run(tmp_path, run, scalars={"loss": [1]}, filename=f"{run}.tfevents")
@@ -280,15 +243,15 @@ def test_runs_are_read_together_and_forgotten(
     assert [run.name for run in logs.read(runs=["a", "b"])] == ["a", "b"]
     assert [logs[name].is_read for name in "abc"] == [True, True, False]
     run = logs["a"]
-    del opened[:]
+    disk.opened.clear()
 
     logs.forget(["a"])
 
     assert len(run["loss"]) == 1
-    assert opened == []
+    assert disk.opened == []
     assert not logs["a"].is_read
     assert len(logs["a"]["loss"]) == 1
-    assert [name for name, _ in opened] == ["a.tfevents"]
+    assert [*map(os.path.basename, disk.opened)] == ["a.tfevents"]
     assert list(logs.runs) == ["a", "b", "c"]
     assert logs.refresh() == set()
     assert logs.sizes["a"] == (tmp_path / "a" / "a.tfevents").stat().st_size

@@ -15,7 +15,7 @@ import pytest
 import tbcore
 from tbcore import BadRequestError
 from tbcore_logs import Logs, LogTable
-from tbcore_logs.logs import matching
+from tbcore_logs.selection import matching
 from tbcore_testing import write_run
 
 # polars changes the environment of the process when it is imported, which no test may do.

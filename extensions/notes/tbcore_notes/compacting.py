@@ -23,6 +23,7 @@ from typing import BinaryIO, NamedTuple
 import orjson
 
 from tbcore.engine import one_line
+from tbcore_notes.changes import NotesError
 from tbcore_notes.files import (
     MAX_FALSE_RECORDS,
     Directory,
@@ -32,7 +33,6 @@ from tbcore_notes.files import (
     sync_folder,
 )
 from tbcore_notes.records import MAX_LINE_BYTES, MAX_TIME, Record, records_of
-from tbcore_notes.store import NotesError
 
 _TEMPORARY = ".jsonl.tmp"
 

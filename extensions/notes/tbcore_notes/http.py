@@ -23,8 +23,9 @@ from tbcore.http import (
     strings_in,
 )
 from tbcore_notes.access import Access, access
+from tbcore_notes.changes import LabelChange
 from tbcore_notes.records import FIELDS, Record
-from tbcore_notes.store import MAX_CHANGE_BYTES, LabelChange
+from tbcore_notes.store import MAX_CHANGE_BYTES
 
 if TYPE_CHECKING:
     from tbcore_notes.notes import RunNotes
@@ -174,4 +175,12 @@ def _change(
     known = multiplexer.runs()
     for name in set(names).difference(known):
         raise BadRequestError(f"no run {quoted(name)}{close_matches(name, known)}")
+    ids = strings_in(body, "ids") if "ids" in body else [""] * len(names)
+    if len(ids) != len(names):
+        raise BadRequestError('"ids" must have as many elements as "runs"')
+    for name, shown in zip(names, ids, strict=True):
+        if shown and shown != multiplexer.source_id(name):
+            raise BadRequestError(
+                f"run {quoted(name)} is another run now than the one that was shown"
+            )
     notes.change(names, values, is_own=is_own, labels=labels, max_bytes=MAX_CHANGE_BYTES)

@@ -16,19 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from tbcore import Multiplexer
 from tbcore.engine import Config, LogdirSpec, OptionError, is_uri, one_line, plural, size
+from tbcore_notes.changes import NO_LABELS, LabelChange, LargeChangeError
 from tbcore_notes.defaults import Defaults
 from tbcore_notes.deletion import Archived
 from tbcore_notes.records import Record, Value
-from tbcore_notes.store import (
-    MAX_OWN_CHANGE_BYTES,
-    NO_LABELS,
-    LabelChange,
-    LargeChangeError,
-    RunRecords,
-    Shared,
-    Store,
-    value_of,
-)
+from tbcore_notes.store import MAX_OWN_CHANGE_BYTES, RunRecords, Shared, Store, value_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

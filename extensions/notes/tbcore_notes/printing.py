@@ -27,11 +27,12 @@ from tbcore.engine import (
 from tbcore_logs import Logs, matching
 from tbcore_logs.printing.access import LogSelection, opened, read, typed_name
 from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
+from tbcore_notes.changes import LabelChange, NotesError
 from tbcore_notes.compacting import compacted
 from tbcore_notes.deletion import LeftOut, Reason, archived_files
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import FIELDS
-from tbcore_notes.store import LabelChange, NotesError, Store
+from tbcore_notes.store import Store
 
 if TYPE_CHECKING:
     from tbcore_logs.reading import LazyReader

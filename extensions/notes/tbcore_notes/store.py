@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tbcore import BadRequestError, TbcoreError
 from tbcore.engine import is_uri, one_line, size, user_directory
+from tbcore_notes.changes import NO_LABELS, LabelChange, NotesError, lines_of_change, valid_values
 from tbcore_notes.files import ChangedFilesError, Directory, author
 from tbcore_notes.inventory import Inventory, inventory_of
 from tbcore_notes.records import (
@@ -70,21 +70,6 @@ RunRecords = Mapping[str, Record]
 """Maps each field that was noted to the record that counts."""
 
 
-class LabelChange(NamedTuple):
-    """Labels that runs get in addition to those that they have, and labels that they lose."""
-
-    added: Sequence[str] = ()
-    removed: Sequence[str] = ()
-
-    def of(self, labels: Value) -> list[str]:
-        """The labels of a run after the change."""
-        known, removed = labels if isinstance(labels, list) else [], set(self.removed)
-        return [label for label in [*known, *self.added] if label not in removed]
-
-
-NO_LABELS = LabelChange()
-
-
 class Shared(NamedTuple):
     """What was copied to a log directory."""
 
@@ -95,18 +80,6 @@ class Shared(NamedTuple):
     num_runs_of_server: int
     """Number of runs with notes that are not shared, since they came through a server and are not
     this user's own."""
-
-
-class NotesError(TbcoreError):
-    """A note cannot be kept."""
-
-    status = 503
-
-
-class LargeChangeError(NotesError):
-    """A change is larger than what is taken at once."""
-
-    status = 413
 
 
 class Store:
@@ -195,7 +168,7 @@ class Store:
 
         Raises BadRequestError for values that are not valid.
         """
-        valid = _valid(values, labels)
+        valid = valid_values(values, labels)
         self.refresh()
         each, total = len(orjson.dumps(valid)), 0
         for run in runs:
@@ -218,7 +191,7 @@ class Store:
         were archived. Raises BadRequestError for values that are not valid, and then none of them
         counts; and NotesError if they cannot be kept.
         """
-        valid = _valid(values, labels)
+        valid = valid_values(values, labels)
         runs = list(dict.fromkeys(runs))
         if not (valid or any(labels)) or not runs:
             return {}
@@ -233,11 +206,11 @@ class Store:
                 ]
                 if len({*kept, *runs}) > MAX_RUNS:
                     raise NotesError(f"at most {MAX_RUNS} runs can have notes")
-            new, parts = [], _parts(valid)
+            new, parts = [], lines_of_change(valid)
             for run in runs:
                 known = self.runs.get(run, {})
                 if any(labels):
-                    parts = _parts({**valid, "labels": self._labels_after(run, labels)})
+                    parts = lines_of_change({**valid, "labels": self._labels_after(run, labels)})
                 for values in parts:
                     replaced = tuple(known[field] for field in values if field in known)
                     new.append((run, values, replaced))
@@ -456,21 +429,6 @@ class Store:
         # A new object, since other threads may be reading the one before.
         self.runs[record.name] = {**fields, record.field: record}
         return True
-
-
-def _valid(values: Mapping[str, Any], labels: LabelChange) -> dict[str, Value]:
-    """The values of a change as they are stored. Raises BadRequestError."""
-    if max(len(labels.added), len(labels.removed)) > MAX_LABELS:
-        raise BadRequestError(f"at most {MAX_LABELS} labels can be added or removed at once")
-    checked("labels", list(labels.added))
-    return {field: checked(field, value) for field, value in values.items()}
-
-
-def _parts(values: dict[str, Value]) -> list[dict[str, Value]]:
-    """The values of a line each: whether a run is archived has a line, and a time, of its own."""
-    others = {field: value for field, value in values.items() if field != "archived"}
-    archived = {"archived": values["archived"]} if "archived" in values else {}
-    return [part for part in (others, archived) if part]
 
 
 def value_of(records: RunRecords, field: str) -> Value:

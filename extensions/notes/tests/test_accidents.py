@@ -12,8 +12,9 @@ import pytest
 from noted_servers import own_folder
 
 from tbcore_notes import files
+from tbcore_notes.changes import NotesError
 from tbcore_notes.records import line_of
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.store import Store
 
 GARBAGE = bytes(random.Random(1).choices([*range(10), *range(11, 256)], k=250))
 

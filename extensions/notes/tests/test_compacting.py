@@ -18,11 +18,12 @@ from noted_servers import name_of
 
 from tbcore.engine import LogdirSpec, size
 from tbcore_notes import files, store
+from tbcore_notes.changes import NotesError
 from tbcore_notes.compacting import compacted
 from tbcore_notes.inventory import Inventory
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import line_of
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.store import Store
 from tbcore_testing import write_run
 
 NOW = time.time_ns() // 1000
@@ -254,7 +255,8 @@ def test_a_kill_at_any_point_loses_nothing(logdir: Path) -> None:
 
 WRITER = """
 import sys
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.changes import NotesError
+from tbcore_notes.store import Store
 store = Store(sys.argv[1])
 for number in range(60):
     run = f"{sys.argv[2]}/{number % 7}"
@@ -314,7 +316,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from tbcore_notes.printing import compact_notes
-from tbcore_notes.store import NotesError
+from tbcore_notes.changes import NotesError
 try:
     compact_notes(sys.argv[1])
 except NotesError as error:

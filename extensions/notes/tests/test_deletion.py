@@ -626,11 +626,11 @@ def test_a_run_of_another_program_never_names_files(logdir: Path, view: str) -> 
         lister.shutdown()
     else:
         logs["a"].archived = True
-    names = {"a": None, "a_2": None, "a_3": "run-a.wandb"}
+    names = {"a": None, "a_2": None, "a_3": f"wandb/{folder.name}/run-a.wandb"}
     assert {run.name: run.source for run in tbcore.open(logdir).values()} == names
     server._server.load_once()
     sources = server.get("data/run_details").json()["sources"]
-    assert {run: details["file"] for run, details in sources.items()} == {"a_3": "run-a.wandb"}
+    assert {run: details["file"] for run, details in sources.items()} == {"a_3": names["a_3"]}
     archive(logdir, "a_3")
     found, errors = listed(logdir)
     assert (found, "not known which files" in errors) == (set(), True)

@@ -17,8 +17,8 @@ from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
 from tbcore_notes import http
 from tbcore_notes.access import TOKEN_HEADER
+from tbcore_notes.changes import LabelChange, NotesError
 from tbcore_notes.notes import RunNotes
-from tbcore_notes.store import LabelChange, NotesError
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 from tbcore_testing.in_thread import Server
@@ -80,6 +80,35 @@ def test_a_look_that_waited_for_the_disk_delays_no_other_one(
     client.get("data/runs")  # Without requests, there are no looks.
     before = len(looks)
     until(lambda: len(looks) >= before + 3)
+
+
+def test_a_name_that_is_another_run_by_now_is_refused(logdir: Path) -> None:
+    """Of a page that has not heard of it. What programs say without `ids` is not checked."""
+    pytest.importorskip("tbcore_formats")
+    (logdir / "x").mkdir()
+    (logdir / "x" / "log.csv").write_text("step,loss\n0,1\n")
+    client = served(logdir)
+    ids = ["", client.get("data/run_details").json()["sources"]["x"]["id"]]
+
+    def status(**more: Any) -> Any:
+        body = {"runs": ["a", "x"], "set": {"archived": True}, **more}
+        return client.post("data/notes", json=body, headers=OWN).status_code
+
+    assert status(ids=ids) == 200
+    (logdir / "x" / "metrics.csv").write_text("step,loss\n0,1\n")
+    client.reload()
+    assert {*client.get("data/runs").json()} == {"a", "b/c", "x", "x/log"}
+    body = {"runs": ["a", "x"], "set": {"starred": True}, "ids": ids}
+    answer = client.post("data/notes", json=body, headers=OWN)
+    line = "run 'x' is another run now than the one that was shown"
+    assert (answer.status_code, answer.text.strip()) == (400, line)
+    assert "starred" not in client.get("data/notes").json()["runs"]["a"]
+    assert [status(), status(ids=["f", ""]), status(ids=ids[1:])] == [200, 400, 400]
+    (logdir / "x" / "log.csv").unlink()
+    (logdir / "x" / "metrics.csv").unlink()
+    write_run(logdir, "x", scalars={"loss": [1.0]})
+    client.reload()
+    assert status(ids=ids) == 400
 
 
 def test_labels_are_added_and_removed_for_each_run(logdir: Path) -> None:

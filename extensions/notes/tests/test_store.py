@@ -20,8 +20,9 @@ from noted_servers import name_of, own_folder
 
 from tbcore import BadRequestError
 from tbcore_notes import files, records, store
+from tbcore_notes.changes import NotesError
 from tbcore_notes.records import Record, line_of
-from tbcore_notes.store import NotesError, Store, value_of
+from tbcore_notes.store import Store, value_of
 
 NOW = time.time_ns() // 1000
 
@@ -306,7 +307,7 @@ def test_a_full_disk_is_an_error_and_costs_no_earlier_note(logdir: Path) -> None
     """A limit for files makes the system write a part of a line, as a full disk does."""
     code = """
 import resource, sys
-from tbcore_notes.store import NotesError
+from tbcore_notes.changes import NotesError
 store.change(["kept"], {"note": "x" * 500}, is_own=True)
 sys.dont_write_bytecode = True  # It would be cut off, too, and stay.
 resource.setrlimit(resource.RLIMIT_FSIZE, (900, 5000))

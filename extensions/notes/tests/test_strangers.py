@@ -13,9 +13,10 @@ from commands import piped
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes import files, store
+from tbcore_notes.changes import NotesError
 from tbcore_notes.notes import RunNotes
 from tbcore_notes.records import line_of
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.store import Store
 from tbcore_testing import write_run
 
 NOW = time.time_ns() // 1000

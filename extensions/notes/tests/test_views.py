@@ -21,8 +21,9 @@ from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
 from tbcore_notes import records, store
 from tbcore_notes.access import TOKEN_HEADER
+from tbcore_notes.changes import NotesError
 from tbcore_notes.notes import RunNotes
-from tbcore_notes.store import NotesError, Store
+from tbcore_notes.store import Store
 from tbcore_testing import write_run
 from tbcore_testing.client import TbcoreClient
 

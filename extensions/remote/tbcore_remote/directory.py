@@ -13,7 +13,7 @@ from posixpath import dirname
 from typing import Any
 from urllib.parse import unquote
 
-from tbcore.engine import EventFile, Found, Pacing, is_event_file
+from tbcore.engine import EventFile, Found, Pacing, is_event_file, kind_of
 from tbcore_remote.connection import connection_of
 
 MIN_PAUSE_SECONDS = 30.0
@@ -195,8 +195,9 @@ class RemoteDirectory:
 
     def _add_other_file(self, info: dict[str, Any], listed: Found) -> None:
         """Adds a file that is not an event file, if its kind is known."""
-        if info["type"] != "directory":
-            listed.add_other_file(self.name_of(info["name"]), info["name"])
+        name = self.name_of(info["name"])
+        if info["type"] != "directory" and kind_of(name):
+            listed.other_files.append((name, EventFile.unlisted(info["name"])))
 
     def _each(self, function: Callable[[str], Any], paths: list[str]) -> list[Any]:
         """The result of a function for each path, or an OSError. Calls it in parallel."""

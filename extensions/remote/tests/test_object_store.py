@@ -464,7 +464,7 @@ def test_a_disk_and_a_bucket_are_read_side_by_side(
     events(folder / "b" / FILE, 5)
     watched = Watched(URI, str(folder))
     watched.loader.start_helper()
-    assert watched.loader._queue.helper is None
+    assert watched.loader.queue.helper is None
     assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [5])
     s3.answer = lambda request: s3_error("403 Forbidden", "AccessDenied")
     events(folder / "b" / FILE, 5, 6)

@@ -8,13 +8,13 @@ plugin may replace them.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from glob import escape, glob
 from typing import Any
 
 from tbcore_tensorboard.link import Link
@@ -23,7 +23,10 @@ logger = logging.getLogger("tbcore.tensorboard")
 
 TRACES = "plugins/profile"
 LINKED = (".xplane.pb", ".trace.json.gz", ".trace.json")
-FOLDERS_ABOVE_TRACES = ("", "*/", "*/*/")
+NUM_WHOLE_LEVELS = 2
+"""The levels of folders below the log directory that are searched whatever their number."""
+MAX_FOLDERS = 2000
+"""Maximum number of folders that are searched, if the first levels do not have more."""
 MAX_FILES = 20_000
 MAX_COPIED_BYTES = 64 << 20
 REFRESH_SECONDS = 10
@@ -78,12 +81,47 @@ class Mirror:
         return ""
 
     def _sources(self) -> Iterable[str]:
-        """The folders with traces: those of runs, and those in the first folders."""
-        above = escape(self._logdir)
-        starts = [os.path.join(above, start) for start in FOLDERS_ABOVE_TRACES]
-        found = {path for start in starts for path in glob(os.path.join(start, TRACES))}
-        runs = (os.path.join(self._logdir, run, TRACES) for run, _ in self._link("runs"))
-        return sorted({*found, *(os.path.normpath(path) for path in runs)})
+        """The folders with traces: those of runs, and those that a search finds."""
+        runs = (os.path.join(self._logdir, run) for run, _ in self._link("runs"))
+        folders = (os.path.join(folder, TRACES) for folder in (*folders_of(self._logdir), *runs))
+        return sorted({os.path.normpath(path) for path in folders if os.path.isdir(path)})
+
+
+def folders_of(logdir: str) -> Iterator[str]:
+    """A log directory and the folders below it, level by level; of deep levels not all.
+
+    Programs that write traces alone make no run, so the server does not know their folders.
+    """
+    level, num_folders, top = [logdir], 0, os.path.join(os.path.realpath(logdir), "")
+    for depth in itertools.count():
+        below: list[str] = []
+        for folder in level:
+            if depth > NUM_WHOLE_LEVELS and num_folders >= MAX_FOLDERS:
+                return
+            num_folders += 1
+            yield folder
+            below += _folders_in(folder, top)
+        if not below:
+            return
+        level = sorted(below)
+
+
+def _folders_in(folder: str, top: str) -> Iterator[str]:
+    """The folders in a folder, but for those of plugins beside a run.
+
+    No link is followed that leads to a folder below or above the real path `top`: such links, in
+    each of many runs, would multiply the folders.
+    """
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # A link may lead to itself.
+                if entry.is_symlink():
+                    target = os.path.join(os.path.realpath(entry.path), "")
+                    if target.startswith(top) or top.startswith(target):
+                        continue
+                is_plugins = entry.name == "plugins" and os.path.isdir(f"{folder}/{TRACES}")
+                if entry.is_dir() and not is_plugins:
+                    yield entry.path
 
 
 def _files(*folders: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
 from tbcore.http import json_response
+from tbcore_tensorboard.mirror import folders_of
 from tbcore_tensorboard.process import HostedProcess
 from tbcore_tensorboard.proxy import forward
 
@@ -28,8 +29,18 @@ FILES = {
     "torch_profiler": "*.pt.trace.json",
 }
 """The files by which a plugin that reads no series has something to show."""
+HOW_TO_LOG = {
+    "profile": {
+        "JAX": "# pip install jax\nimport jax\n\n"
+        "jax.profiler.start_trace('runs/a')\n...\njax.profiler.stop_trace()",
+    },
+    "projector": {
+        "PyTorch": "# pip install torch tensorboard\n"
+        "from torch.utils.tensorboard import SummaryWriter\n\n"
+        "writer = SummaryWriter('runs/a')\nwriter.add_embedding(vectors, metadata=labels)",
+    },
+}
 NEED_EVAL = ("projector",)
-FOLDERS_ABOVE_FILES = ("", "*/", "*/*/")
 LOOK_SECONDS = 60
 """Time between two searches for such files."""
 OPTIONS = [
@@ -107,8 +118,10 @@ def _tab(entry: EntryPoint) -> object:
     claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
     info = PluginInfo(
         title=entry.name.replace("_", " ").title(),
-        description=f"{source}, a plugin of TensorBoard, in a process of its own.",
+        description=f"A plugin of TensorBoard ({source}), in a process of its own."
+        + (f" It shows files such as {pattern}." if pattern else ""),
         claims=claims,
+        how_to_log=HOW_TO_LOG.get(entry.name, {}),
         order=95,
         page_allows=["frames", *(["eval"] if entry.name in NEED_EVAL else [])],
         api=1,
@@ -122,7 +135,7 @@ def _tab(entry: EntryPoint) -> object:
         # What jax writes has no event file beside it, and so belongs to no run.
         logdir = _options[multiplexer].logdir
         if logdir and not looked_at[1] and time.monotonic() - looked_at[0] > LOOK_SECONDS:
-            found = (p for start in FOLDERS_ABOVE_FILES for p in Path(logdir).glob(start + pattern))
+            found = (path for folder in folders_of(logdir) for path in Path(folder).glob(pattern))
             looked_at[:] = [time.monotonic(), next(found, None) is not None]
         return bool(looked_at[1])
 

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +36,11 @@ KEPT = (
 START_SECONDS = 60
 HANG_SECONDS = 60
 PROBE_SECONDS = 5
+MAX_REQUESTS = 12
+"""Maximum number of requests that wait for a process: fewer than a plugin has threads, so that
+others get a response while these hang."""
+TURN_SECONDS = 3
+"""Time in which another request waits until it is one of them."""
 MAX_PATH_CHARACTERS = 60
 """Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
 PREFIX = "tbcore-tensorboard-"
@@ -73,6 +78,7 @@ class HostedProcess:
         self._missing = missing if os.name == "posix" else "it needs Linux or macOS"
         self._data = Data(multiplexer)
         self._lock = threading.Lock()
+        self._turns = threading.BoundedSemaphore(MAX_REQUESTS)
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
         self._folder_lock: IO[bytes] | None = None
@@ -112,6 +118,23 @@ class HostedProcess:
             connection.close()
             raise ProcessError(self._text(f"it does not respond: {error}")) from None
         return connection
+
+    @contextlib.contextmanager
+    def turn(self, seconds: float = TURN_SECONDS) -> Iterator[None]:
+        """Within it, a call may wait for the process. Raises ProcessError if too many do."""
+        if not self._turns.acquire(timeout=seconds):
+            raise ProcessError(self._text(f"it has not responded to {MAX_REQUESTS} requests yet"))
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def is_stuck(self) -> bool:
+        """Whether it has a fault, or as many requests wait for it as may."""
+        if self.state()["fault"] or not self._turns.acquire(blocking=False):
+            return True
+        self._turns.release()
+        return False
 
     def info(self) -> dict[str, Any]:
         """What the process wrote about itself when it began to serve."""

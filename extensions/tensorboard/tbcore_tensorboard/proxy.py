@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from tbcore.http import error_response, request_body
-from tbcore_tensorboard.process import HostedProcess, ProcessError
+from tbcore_tensorboard.process import HANG_SECONDS, HostedProcess, ProcessError
 
 SENT = (
     "accept", "accept-encoding", "content-type", "if-none-match", "range",
@@ -80,7 +80,7 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
     if path == "/tbcore-start":
         if request.method != "POST":
             return error_response(405, "to start the process again, send a POST request")
-        if process.state()["fault"]:
+        if process.is_stuck():
             process.stop()
         process.connect().close()
         return Response(status_code=204)
@@ -116,10 +116,14 @@ def _forwarded(process: HostedProcess, request: Request, path: str) -> Response:
     body = request_body(request) if request.method == "POST" else None
     # A page that depends on its query could have a text of the query, or of a log, as a script.
     query = f"?{request.url.query}" if request.url.query and not is_page else ""
-    connection = _Connection(process)
+    connection = _Connection(process)  # Starts the process, which may take as long as a hang.
     try:
-        connection.request(request.method, quote(path) + query, body, headers)
-        found = connection.getresponse()
+        with process.turn():
+            connection.request(request.method, quote(path) + query, body, headers)
+            found = connection.getresponse()
+    except ProcessError:
+        connection.close()
+        raise
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         raise (process.hung() if isinstance(error, TimeoutError) else process.failed()) from None
@@ -132,7 +136,7 @@ def _forwarded(process: HostedProcess, request: Request, path: str) -> Response:
         if hashlib.sha256(content).digest() in process.installed_pages:
             content = _with_files(process, content.decode("utf-8", "replace")).encode()
         return HTMLResponse(content)  # Inline scripts that are left in it do not run.
-    return StreamingResponse(_pieces(found, connection), found.status, kept)
+    return StreamingResponse(_pieces(process, found, connection), found.status, kept)
 
 
 def _with_files(process: HostedProcess, page: str) -> str:
@@ -153,9 +157,14 @@ def _with_files(process: HostedProcess, page: str) -> str:
     return re.sub(r"<script((?:\s[^>]*)?)>(.*?)</script>", file, page, flags=re.DOTALL)
 
 
-def _pieces(found: http.client.HTTPResponse, connection: _Connection) -> Iterator[bytes]:
+def _pieces(
+    process: HostedProcess, found: http.client.HTTPResponse, connection: _Connection
+) -> Iterator[bytes]:
     try:
-        while piece := found.read1(PIECE_BYTES):
+        piece = b"first"
+        while piece:
+            with process.turn(HANG_SECONDS):  # What has begun is not cut off.
+                piece = found.read1(PIECE_BYTES)
             yield piece
     finally:
         connection.close()

@@ -62,6 +62,7 @@ def test_a_process_that_ends_has_a_card_and_starts_again(
     [
         ("broken", "RuntimeError: no &lt;b&gt;GPU&lt;/b&gt; here"),
         ("exits", "SystemExit: 5"),
+        ("old", "TypeError: Descriptors cannot be created directly."),
         ("none", "RuntimeError: its loader returned no plugin; a package that it needs is missing"),
     ],
 )
@@ -102,6 +103,37 @@ def test_a_request_that_hangs_fails_alone(hosting: Hosting, limits: Limits) -> N
     limits(process, HANG_SECONDS=60)
     assert client.get("data/plugin/tb-fake/state").json()["fault"] == ""
     assert client.get(f"{FAKE}/pid").json() == first
+
+
+@pytest.mark.parametrize("address", ["wait", "begin"])
+def test_requests_that_hang_leave_threads_for_others(
+    hosting: Hosting, limits: Limits, address: str
+) -> None:
+    """More than a plugin has threads, also in the middle of a response; *Start again* ends all."""
+    client = hosting()
+    first = client.get(f"{FAKE}/pid").json()
+    limits(process, TURN_SECONDS=0.1)
+    ended: list[object] = []
+
+    def hang() -> None:
+        try:
+            ended.append(client.get(f"{FAKE}/{address}").status_code)
+        except Exception as error:  # A response without its end.
+            ended.append(error)
+
+    threads = [threading.Thread(target=hang) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    # Between two pieces of their responses, the others may let one through.
+    line = "fake of fake 1: it has not responded to 12 requests yet"
+    until(lambda: client.get(f"{FAKE}/logdir").text.strip() == line)
+    until(lambda: client.get(f"{FAKE}/logdir", headers=BROWSER).status_code == 503)
+    assert client.get("data/plugin/tb-fake/state").json()["fault"] == ""
+    assert client.post("tb-fake/tbcore-start").status_code == 204
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 20
+    assert client.get(f"{FAKE}/pid").json() != first
 
 
 def test_a_process_that_holds_the_gil_has_a_card(hosting: Hosting, limits: Limits) -> None:

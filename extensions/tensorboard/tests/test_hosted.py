@@ -55,6 +55,9 @@ def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
     tabs = {tab["name"]: tab["module"] for tab in found}
     assert tabs["tensorboard"] is None
     assert all(tabs[name] for name in ("tb-fake", "tb-broken", "tb-projector"))
+    projector = next(tab for tab in found if tab["name"] == "tb-projector")
+    assert projector["description"].endswith("It shows files such as projector_config.pbtxt.")
+    assert "add_embedding" in projector["how_to_log"]["PyTorch"]
 
 
 def test_a_tab_leads_to_the_page_of_its_plugin(hosting: Hosting, tbcore_logdir: Path) -> None:

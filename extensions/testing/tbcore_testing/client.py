@@ -59,6 +59,15 @@ class TbcoreClient(TestClient):
         """Reads new data from the log directory, in the calling thread."""
         self._server.load_once()
 
+    def close(self) -> None:
+        """Ends the client, and what the plugins started: calls their hook `close`."""
+        self._server.app.close_plugins()
+        super().close()
+
+    def __exit__(self, *args: Any) -> None:
+        super().__exit__(*args)
+        self.close()
+
 
 def make_client(
     logdir: str | os.PathLike[str],

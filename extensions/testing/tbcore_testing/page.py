@@ -72,6 +72,16 @@ LINES = """([card]) => {
 DESCRIPTION = "([card]) => card?.querySelector('.tb-chart')?.ariaLabel"
 """The description of the chart in the first of some cards; null while there is none."""
 
+PLOT = """([card]) => {
+  card?.scrollIntoView({ block: "nearest" });
+  const body = card?.querySelector(".tb-card-chart");
+  const plot = body?.querySelector(".tb-chart-plot");
+  if (!plot || plot.hidden || body.dataset.hint) return null;
+  const { left, top, width, height } = plot.getBoundingClientRect();
+  return width && height ? [left, top, width, height] : null;
+}"""
+"""Scrolls to the first of some cards; where its chart's plot is, null while it is not drawn."""
+
 CARDS = "(cards) => cards.map((card) => card.ariaLabel)"
 """The labels of cards."""
 
@@ -230,7 +240,7 @@ class Page:
 
 
 class Chart:
-    """A `LineChart` in a card of the open tab."""
+    """A chart in a card of the open tab; only a `LineChart` has points."""
 
     def __init__(self, page: Page, label: str) -> None:
         self._page = page
@@ -253,6 +263,17 @@ class Chart:
     def description(self) -> str:
         """The chart in words, as a screen reader reads it. Waits until there is one."""
         return str(self._page.until(lambda: self._card.evaluate_all(DESCRIPTION), self._why_empty))
+
+    def hover(self, x: float = 0.5, y: float = 0.5) -> Any:
+        """Moves the pointer into the plot; returns a locator of the tooltip that is shown then.
+
+        `x` and `y` are shares of its width and height, from its left and its top. The chart may be
+        of any kind that is made of a `ChartFrame`.
+        """
+        found = self._page.until(lambda: self._card.evaluate_all(PLOT), self._why_empty)
+        left, top, width, height = found
+        self._page.playwright.mouse.move(left + x * width, top + y * height)
+        return self._card.locator(".tb-chart-tooltip:popover-open")
 
     def _why_empty(self) -> str:
         """What the card shows in place of lines; or which cards there are, if it is not there."""

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import pytest
 
 from tbcore_testing.client import TbcoreClient, plugin_name
-from tbcore_testing.conformance.logs import ODD_RUNS, ODD_TAGS
+from tbcore_testing.conformance.odd_names import ODD_RUNS, ODD_TAGS
 from tbcore_testing.runs import write_run
 
 TAG_TYPES = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from disk import Disk
 
+from tbcore import PluginInfo, hookimpl
 from tbcore.errors import TbcoreError
 from tbcore_testing import make_client, write_run
 
@@ -42,3 +44,22 @@ def test_a_log_directory_that_is_not_there_yet(
     write_run(tmp_path / "later", "train", scalars={"loss": [0.5]})
     client.reload()
     assert client.get("data/runs").json() == ["train"]
+
+
+@pytest.mark.parametrize("leave", ["with", "close", "twice"])
+def test_a_client_closes_its_plugins_once(tmp_path: Path, leave: str) -> None:
+    """So that what a plugin started does not run until pytest ends."""
+    ended: list[str] = []
+    info = PluginInfo(title="Marks", module=None)
+    plugin = SimpleNamespace(
+        plugin_info=hookimpl(lambda: info, specname="plugin_info"),
+        close=hookimpl(lambda: ended.append("close"), specname="close"),
+    )
+    with make_client(tmp_path, plugins={"marks": plugin}) as client:
+        assert client.get("data/plugins_listing").json() == {"marks": True}
+        if leave != "with":
+            client.close()
+        assert ended == (["close"] if leave != "with" else [])
+        if leave == "twice":
+            client.close()
+    assert ended == ["close"]

@@ -86,6 +86,8 @@ def routes(multiplexer):
         Route("/tags", tags), Route("/route", route), Route("/values", values),
         Route("/histogram", histogram), Route("/post", post, methods=["POST"]),
     ]
+
+{close}
 """
 IS_ACTIVE = "return multiplexer.has(CLAIMS)"
 ROUTE = """
@@ -106,6 +108,20 @@ BAD_ON_THE_SERVER = {
     },
     "test_routes_answer_whatever_they_are_asked": {
         "route": "return json_response(int(request.query_params['index']))"
+    },
+    "test_close_ends_what_it_started": {
+        "close": """
+        @hookimpl
+        def close():
+            pass
+        """,
+        "route": """
+        import subprocess
+        if not globals().setdefault("started", []):
+            started.append(subprocess.Popen(["sleep", "60"]))
+        run, tag = required(request, "run", "tag")
+        return json_response(multiplexer.scalars(run, tag).step)
+        """,
     },
     "test_responses_are_supported": {
         "route": """
@@ -289,6 +305,7 @@ def write_plugin(
         order=order,
         is_active=block(code.get("is_active", IS_ACTIVE), 4),
         route=block(code.get("route", ROUTE), 8),
+        close=block(code.get("close", ""), 0),
         is_bad_post=module is not None and '"post"' in module,
     )
     (package / "__init__.py").write_text(python, encoding="utf-8")

@@ -123,7 +123,7 @@ def test_a_format_works_unchanged(tmp_path: Path) -> None:
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     command = ("-m", "tbcore", "ls", str(logs.parent), "--columns", "loss,source")
     found = run(sys.executable, *command, cwd=tmp_path, PYTHONPATH=path)
-    assert found == "run\tloss\tsource\ntrain\t0.5\tmore_words.jsonl\n"
+    assert found == "run\tloss\tsource\ntrain\t0.5\ttrain/more_words.jsonl\n"
 
 
 def test_its_python_passes_ruff(made: Path) -> None:

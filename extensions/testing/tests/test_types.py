@@ -46,7 +46,24 @@ def test_each_public_module_has_its_types(types: Path) -> None:
     """With the descriptions in the comments."""
     public = {path.stem for path in (REPOSITORY / "tbcore" / "web").glob("*.js")}
     assert {path.name for path in types.glob("*.d.ts")} == {f"{name}.d.ts" for name in public}
-    assert "the element to draw in" in (types / "host.d.ts").read_text(encoding="utf-8")
+    host = (types / "host.d.ts").read_text(encoding="utf-8")
+    assert host.count("the element to draw in") == 1
+    assert len(host.splitlines()) < 350
+
+
+def test_types_of_the_page_alone_are_left_out(types: Path) -> None:
+    """No other one refers to them."""
+    files = [*types.rglob("*.d.ts")]
+    texts = {str(f.relative_to(types)): f.read_text(encoding="utf-8") for f in files}
+    assert not [name for name, text in texts.items() if "@typedef" in text]
+    known = set(re.findall(r"^export type (\w+)", texts["host.d.ts"], re.MULTILINE))
+    assert {"Host", "Run", "Grouping", "PartsOfRuns", "Key", "PluginModule"} <= known
+    assert not known & {"Plugin", "Notes", "NotesPage", "Noted", "Frontends", "RunDetails"}
+    used = {name for text in texts.values() for name in re.findall(r'host\.js"\)\.(\w+)', text)}
+    assert used - {"FrameHost"} <= known  # which is in lib/frame/host.js
+    own = re.sub(r"/\*.*?\*/", "", texts["host.d.ts"], flags=re.DOTALL)
+    gone = "Unshown|Frontends|RunDetails|Nonfinite|Notes|NotesPage|Noted|MenuItem"
+    assert not re.search(rf"\b({gone})\b", own)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind].tab])
@@ -117,7 +134,17 @@ def test_the_command_writes_them_again(
     }
 
 
-def test_without_types_the_error_says_where_they_are(tmp_path: Path) -> None:
+def test_a_checkout_makes_its_types(types: Path, tmp_path: Path) -> None:
+    """A copy of tbcore-testing in it has none."""
+    folder = types_of_page.write_types(tmp_path, tmp_path / "none")
+    assert {path.name for path in folder.glob("*.d.ts")} == {p.name for p in types.glob("*.d.ts")}
+    assert (folder / "host.d.ts").read_bytes() == (types / "host.d.ts").read_bytes()
+
+
+def test_without_types_the_error_says_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(types_of_page.make_in_checkout, "__defaults__", (tmp_path,))
     with pytest.raises(TbcoreError, match=r"no types, .*`python3 dev\.py wheels`") as caught:
         types_of_page.write_types(tmp_path, tmp_path / "none")
     assert "\n" not in str(caught.value)

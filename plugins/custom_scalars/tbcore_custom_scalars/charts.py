@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +39,10 @@ class Charts:
         """A line for each run and each of its tags whose start matches a pattern.
 
         In the header, `lines` has the run, the tag and the `segments` of each of the first
-        MAX_LINES lines. `num_lines` counts all of them. `invalid` maps each invalid pattern to the
-        reason. Tables have `step`, `wall_time` and `value`, and `smoothed` unless `smoothing` is 0.
+        MAX_LINES lines. `num_lines` counts all of them. `untimed`, if it is there, has the runs
+        without times, of which nothing is drawn on an axis of times. `invalid` maps each invalid
+        pattern to the reason. Tables have `step`, `wall_time` and `value`, and `smoothed` unless
+        `smoothing` is 0.
         """
         tags_of = self._tags(runs)
         tags = list(dict.fromkeys(tag for run in tags_of for tag in tags_of[run]))
@@ -54,7 +56,8 @@ class Charts:
                 continue  # The run was deleted after it was listed.
             lines.append({"run": run, "tag": tag, "segments": segments(columns["step"])})
             tables.append(columns)
-        return {"lines": lines, "num_lines": len(found), "invalid": invalid}, tables
+        header = {"lines": lines, "num_lines": len(found), "invalid": invalid}
+        return header | self._untimed(tags_of), tables
 
     def margins(self, runs: Sequence[str], margins: Sequence[Margin]) -> ChartData:
         """A band for each run and each margin whose three tags the run has.
@@ -81,7 +84,13 @@ class Charts:
             tables.append(join_steps(*three, samples=self._samples))
         existing = set().union(*tags_of.values())
         missing = sorted({tag for margin in margins for tag in margin} - existing)
-        return {"lines": lines, "num_lines": len(found), "missing": missing}, tables
+        header = {"lines": lines, "num_lines": len(found), "missing": missing}
+        return header | self._untimed(tags_of), tables
+
+    def _untimed(self, runs: Iterable[str]) -> dict[str, list[str]]:
+        """The part of a header with the runs whose points have no times of their own."""
+        found = [run for run in runs if not self._multiplexer.has_times(run)]
+        return {"untimed": found} if found else {}
 
     def _columns(
         self, run: str, tag: str, smoothing: float, kind: SmoothingKind

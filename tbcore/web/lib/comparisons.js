@@ -10,8 +10,16 @@ export const MIN_VALUES = 3;
 /** With a smaller p value, two groups differ. */
 const MAX_P = 0.05;
 const MAX_DIGITS = 3;
+/** Names of hyperparameters that number the repetitions of a training, with a `_` where a capital begins a word. */
+const REPETITION = /(^|[^a-z])(seeds?|random_state|repeat|replicate|repetition|trial|fold)([^a-z]*|[^a-z]+(id|number|index))$/;
 
 /** The values of a group, by the names of their runs. @typedef {ReadonlyMap<string, number>} Group */
+/** The values of a hyperparameter, by the names of runs. @typedef {readonly [name: string, values: ReadonlyMap<string, unknown>]} Hyperparameter */
+
+/** Whether a hyperparameter numbers the repetitions of a training, as `seed` does. @param {string} name */
+export function isRepetition(name) {
+  return REPETITION.test(name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase());
+}
 
 /**
  * What stands beside the figure of each group: that it is the best, cannot be told from the best, or has
@@ -19,10 +27,11 @@ const MAX_DIGITS = 3;
  * value.
  * @param {readonly (Group | null | undefined)[]} groups
  * @param {"min" | "max"} goal
+ * @param {readonly Hyperparameter[]} [hparams]  of the runs; those that number repetitions may tell which runs are pairs
  * @returns {{ mark: "" | "best" | "≈ best" | "n too small", title: string }[]}
  */
-export function marksOfBest(groups, goal) {
-  const given = groups.map((group) => bySeed(group ?? new Map()));
+export function marksOfBest(groups, goal, hparams = []) {
+  const given = bySeeds(groups.map((group) => new Map([...(group ?? [])].filter(([, value]) => Number.isFinite(value)))), hparams);
   const finite = given.filter((group) => group.size > 0);
   if (finite.length < 2) return given.map(() => ({ mark: "", title: "" }));
   const p = differencesFromBest(given, goal);
@@ -38,14 +47,28 @@ export function marksOfBest(groups, goal) {
   });
 }
 
-/** The finite values by what distinguishes the runs: the seeds in their names, else numbers at the ends; by their names if two runs have the same. @param {Group} group @returns {Map<string, number>} */
-function bySeed(group) {
-  const finite = [...group].filter(([, value]) => Number.isFinite(value));
-  for (const part of [SEED, NUMBER]) {
-    const seeds = new Map(finite.map(([run, value]) => [run.split("/").flatMap((segment) => segment.match(part) ?? []).join("/").toLowerCase().replace(/[^a-z0-9/]/g, ""), value]));
-    if (seeds.size === finite.length && !seeds.has("")) return seeds;
+/**
+ * The values of groups by the first hyperparameter for repetitions that differs between all runs of each
+ * group, and of which two groups have the same values; without one, by their names.
+ * @param {readonly Group[]} groups  of finite values @param {readonly Hyperparameter[]} hparams
+ */
+function bySeeds(groups, hparams) {
+  const seedsOf = hparams.filter(([name]) => isRepetition(name)).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [, seeds] of seedsOf) {
+    const found = groups.map((group) => new Map(Array.from(group, ([run, value]) => [String(seeds.get(run) ?? ""), value])));
+    const isWhole = found.every((group, i) => group.size === groups[i].size && !group.has(""));
+    if (isWhole && found.some((group, i) => group.size > 0 && found.slice(0, i).some((other) => areSame(group, other)))) return found;
   }
-  return new Map(finite);
+  return groups.map(bySeed);
+}
+
+/** The values by what distinguishes the runs: the seeds in their names, else numbers at the ends; by their names if two runs have the same. @param {Group} group @returns {Group} */
+function bySeed(group) {
+  for (const part of [SEED, NUMBER]) {
+    const seeds = new Map(Array.from(group, ([run, value]) => [run.split("/").flatMap((segment) => segment.match(part) ?? []).join("/").toLowerCase().replace(/[^a-z0-9/]/g, ""), value]));
+    if (seeds.size === group.size && !seeds.has("")) return seeds;
+  }
+  return group;
 }
 
 /**

@@ -206,6 +206,12 @@ function ScanSummary({ status }) {
   </p>`;
 }
 
+/** What the page calls kinds of files that are not event files. */
+const WORDS = new Map([
+  ["log", "logs of other programs"],
+  ["twin", "logged twice"],
+]);
+
 /** Whether the log directory has data that no installed plugin shows. @param {State} state */
 export const hasUnshown = ({ frontends, status }) =>
   Boolean(frontends.value?.unshown.length || status.value?.other_files.length);
@@ -234,7 +240,7 @@ export function UnshownList({ state }) {
       ${state.status.value?.other_files.map(
         ({ kind, num_files, example, shown_by }) =>
           html`<li>
-            <b>${kind}</b>
+            <b>${WORDS.get(kind) ?? kind}</b>
             <span>${plural(num_files, "file")}</span>
             <span class="tb-dim">shown by ${shown_by}</span>
             <span class="tb-name" title=${example}><span class="tb-name-tail">${example}</span></span>

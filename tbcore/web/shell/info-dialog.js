@@ -13,6 +13,7 @@ import { PLUGINS_PAGE } from "./state/reader-state.js";
 export function InfoDialog({ state, onClose }) {
   const frontends = state.frontends.value;
   const status = state.status.value;
+  const numOthers = [...state.runDetails.value.values()].filter(({ source }) => source).length;
   /** Closes the dialog, which returns the focus, and opens the page. @param {MouseEvent} event */
   const showPlugins = (event) => {
     /** @type {Element} */ (event.currentTarget).closest("dialog")?.close();
@@ -22,7 +23,7 @@ export function InfoDialog({ state, onClose }) {
     ${status &&
     html`<pre>${status.logdirs.join("\n")}</pre>
       <p>
-        ${plural(status.num_runs, "run")} from ${plural(status.num_files, "event file")} in
+        ${plural(status.num_runs, "run")}${numOthers > 0 ? `, ${plural(numOthers, "of them logged by another program", "of them logged by other programs")},` : ` from ${plural(status.num_files, "event file")}`} in
         ${" "}${plural(status.num_directories, "directory", "directories")}, ${formatBytes(status.bytes_read)} read.
       </p>
       ${status.num_requests > 0 &&

@@ -199,6 +199,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     archived: readable(state.archived),
     groups: readable(state.groups),
     groupsBy: async (rule) => readable((await import("./state/groupings.js")).groupsBy(state, rule, signal)),
+    leftOut: async (...which) => (await import("./state/not-shown.js")).leftOut(state, ...which),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
     checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),

@@ -27,9 +27,9 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.steps import step_array
 from tbcore.eventfiles.table import DecodedItem, Table
 from tbcore.eventfiles.tail import FileReader
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.tuning import Tuning
 from tbcore_testing import record_bytes
+from tbcore_testing.tensors import array_proto
 
 SCALARS_METADATA = SummaryMetadata(
     plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"), display_name="x"
@@ -64,14 +64,14 @@ def summary_values(draw: st.DrawFn) -> Summary.Value:
     if form <= 3:
         value.simple_value = number
     elif form <= 5:
-        value.tensor.CopyFrom(numpy_to_tensor(np.array(number, np.float32)))
+        value.tensor.CopyFrom(array_proto(np.array(number, np.float32)))
     elif form == 6:
         dtype = draw(st.sampled_from(["f8", "f8", "i4", "u1", "i8", "u8", "f2", "?"]))
         number = draw(st.sampled_from([number, 0.1, 1e300, np.nan]))
         with np.errstate(all="ignore"):
             array = np.array([number] * draw(st.integers(1, 2)))
             array = (array if dtype == "f8" else np.nan_to_num(array)).astype(dtype)
-        value.tensor.CopyFrom(numpy_to_tensor(array))
+        value.tensor.CopyFrom(array_proto(array))
     elif form == 7:
         value.tensor.dtype = 1
         value.tensor.float_val.extend([number] * draw(st.integers(0, 2)))
@@ -81,7 +81,7 @@ def summary_values(draw: st.DrawFn) -> Summary.Value:
         value.tensor.half_val.append(16256)
         value.tensor.int64_val.append(2**60 + 1)
     elif form == 9:
-        value.tensor.CopyFrom(numpy_to_tensor(np.array([b"text"], object)))
+        value.tensor.CopyFrom(array_proto(np.array([b"text"], object)))
     elif form == 10:
         value.histo.num = 3
         value.histo.bucket.extend([1.0, 2.0])
@@ -89,7 +89,7 @@ def summary_values(draw: st.DrawFn) -> Summary.Value:
         value.image.encoded_image_string = draw(st.binary(max_size=40))
     elif form == 12:
         value.node_name = "node"
-        value.tensor.CopyFrom(numpy_to_tensor(np.array(number, np.float32)))
+        value.tensor.CopyFrom(array_proto(np.array(number, np.float32)))
     if draw(st.integers(0, 3)) == 0:
         value.metadata.CopyFrom(SCALARS_METADATA)
     return value
@@ -131,7 +131,7 @@ def regular_events(draw: st.DrawFn) -> Event:
             value.tensor.float_val.append(2.5)
         else:
             number = draw(st.sampled_from([3, 0.1, 2**24 + 1]))
-            value.tensor.CopyFrom(numpy_to_tensor(np.array([number]).astype(form)))
+            value.tensor.CopyFrom(array_proto(np.array([number]).astype(form)))
         if draw(st.integers(0, 2)) == 0:
             value.metadata.CopyFrom(SCALARS_METADATA)
     return event
@@ -272,10 +272,10 @@ def references(draw: st.DrawFn) -> Event:
             edges.extend(draw(st.lists(floats, max_size=3)))
     elif form == "strings":
         texts = np.array(draw(st.lists(st.binary(max_size=9), max_size=4)), object)
-        value.tensor.CopyFrom(numpy_to_tensor(texts))
+        value.tensor.CopyFrom(array_proto(texts))
     else:
         shape = draw(st.lists(st.integers(0, 2), max_size=3))
-        value.tensor.CopyFrom(numpy_to_tensor(np.zeros(shape, draw(st.sampled_from(["f8", "?"])))))
+        value.tensor.CopyFrom(array_proto(np.zeros(shape, draw(st.sampled_from(["f8", "?"])))))
         value.tensor.version_number = draw(st.integers(0, 1))
     if draw(st.booleans()):
         value.metadata.CopyFrom(SCALARS_METADATA)
@@ -446,11 +446,11 @@ def test_references_have_value_headers() -> None:
     histo.summary.value.add(tag="b").histo.bucket.extend([1.0, 2.0])
     histo.summary.value[0].metadata.CopyFrom(SCALARS_METADATA)
     text = Event(wall_time=3.5, step=2**40)
-    text.summary.value.add(tag="c").tensor.CopyFrom(numpy_to_tensor(np.array([b"x", b""], object)))
+    text.summary.value.add(tag="c").tensor.CopyFrom(array_proto(np.array([b"x", b""], object)))
     matrix = Event(wall_time=4.5, step=1)
-    matrix.summary.value.add(tag="d").tensor.CopyFrom(numpy_to_tensor(np.ones((3, 3))))
+    matrix.summary.value.add(tag="d").tensor.CopyFrom(array_proto(np.ones((3, 3))))
     number = Event(wall_time=5.5, step=1)
-    number.summary.value.add(tag="e").tensor.CopyFrom(numpy_to_tensor(np.ones((1, 1))))
+    number.summary.value.add(tag="e").tensor.CopyFrom(array_proto(np.ones((1, 1))))
     payloads = [e.SerializeToString() for e in (image, histo, text, matrix, number)]
     lengths = np.array([len(payload) for payload in payloads])
     buffer = bytearray(b"".join(payloads) + bytes(64))
@@ -588,7 +588,7 @@ def similar_run(
     if name:
         event = Event(wall_time=rng.random())
         value = event.summary.value.add(tag=f"config/{name}")
-        value.tensor.CopyFrom(numpy_to_tensor(np.array([name.encode()], object)))
+        value.tensor.CopyFrom(array_proto(np.array([name.encode()], object)))
         payloads.append(event.SerializeToString())
     for step in steps:
         event = Event(wall_time=rng.random(), step=step)
@@ -599,7 +599,7 @@ def similar_run(
                 event.wall_time = np.nan
             value = event.summary.value.add(tag=tag)
             if as_tensor:
-                value.tensor.CopyFrom(numpy_to_tensor(np.array(rng.random(), np.float32)))
+                value.tensor.CopyFrom(array_proto(np.array(rng.random(), np.float32)))
             else:
                 value.simple_value = float(rng.random())
             if as_tensor and step == 0:
@@ -678,7 +678,7 @@ def test_files_with_equal_lengths_but_other_tags_are_learnt_apart(
 
 @pytest.mark.parametrize("last", [
     {"histo": HistogramProto(num=3)},
-    {"tensor": numpy_to_tensor(np.array(1.0, np.float64))},
+    {"tensor": array_proto(np.array(1.0, np.float64))},
 ])  # fmt: skip
 def test_files_without_a_template(
     tmp_path: Path, templates_used: list[Call], last: dict[str, Any]

@@ -19,8 +19,8 @@ from tbcore.eventfiles.fast.row_templates import find_cycle
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tail import FileReader
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore_testing import record_bytes
+from tbcore_testing.tensors import array_proto
 
 METADATA = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
 
@@ -30,7 +30,7 @@ def simple(tag: str = "loss") -> Summary.Value:
 
 
 def tensor(array: object, tag: str = "loss") -> Summary.Value:
-    return Summary.Value(tag=tag, tensor=numpy_to_tensor(np.asarray(array)))
+    return Summary.Value(tag=tag, tensor=array_proto(np.asarray(array)))
 
 
 def event(*values: Summary.Value, step: int = 1, **fields: object) -> bytes:
@@ -50,7 +50,7 @@ def event(*values: Summary.Value, step: int = 1, **fields: object) -> bytes:
         (event(tensor(np.float64([[1]]))), [("loss", "tensor")]),
         (event(tensor(np.int64(1))), [("loss", "tensor")]),
         (
-            event(Summary.Value(node_name="n", tensor=numpy_to_tensor(np.float32(1)))),
+            event(Summary.Value(node_name="n", tensor=array_proto(np.float32(1)))),
             [("n", "tensor")],
         ),
     ],

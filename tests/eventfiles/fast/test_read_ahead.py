@@ -18,9 +18,9 @@ from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, Summary
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.table import DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
-from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.tuning import DEFAULT, Tuning
 from tbcore_testing import EventFileWriter, record_bytes
+from tbcore_testing.tensors import array_proto
 
 SMALL_FILE_BYTES = DEFAULT.small_file_bytes
 
@@ -184,9 +184,9 @@ def test_a_file_with_damage_is_left_to_its_reader(
 
 
 METADATA = [SummaryMetadata(display_name=name) for name in ("first", "second")]
-F64 = numpy_to_tensor(np.array(1e300))
-F32 = numpy_to_tensor(np.array(0.5, np.float32))
-TEXT = numpy_to_tensor(np.array([b"text"], object))
+F64 = array_proto(np.array(1e300))
+F32 = array_proto(np.array(0.5, np.float32))
+TEXT = array_proto(np.array([b"text"], object))
 Value = Summary.Value
 
 UNUSUAL: dict[str, list[Event | list[Summary.Value]]] = {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { differencesFromBest, marksOfBest, tPValue, tQuantile } from "../../../tbcore/web/lib/comparisons.js";
 
-const { cases, tails, quantiles } = JSON.parse(readFileSync(new URL("../../comparisons.json", import.meta.url), "utf8"));
+const { cases, pairs, tails, quantiles } = JSON.parse(readFileSync(new URL("../../comparisons.json", import.meta.url), "utf8"));
 
 /** @param {number} found @param {number | null} expected @param {string} message @param {number} [tolerance] */
 function assertNear(found, expected, message, tolerance = 1e-9) {
@@ -36,6 +36,15 @@ test("the best is marked together with what cannot be told from it", () => {
   assert.match(marks[2].title, /^Differs from the best, p < 0\.001: t-test, paired over 3 equal seeds, /);
   const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.7)], "max");
   assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
+});
+
+test("runs with equal values of a hyperparameter such as seed are pairs, as in the shell", () => {
+  for (const { about, groups, hparams, paired } of pairs) {
+    const columns = Object.entries(hparams).map(([name, values]) => /** @type {const} */ ([name, new Map(Object.entries(values))]));
+    const [, ...others] = marksOfBest(groups.map((/** @type {object} */ group) => new Map(Object.entries(group))), "min", columns);
+    assert.deepEqual(others.map(({ title }) => /paired over 3 equal seeds/.test(title)), paired, about);
+    assert.deepEqual(others.map(({ mark }) => mark), paired.map((/** @type {boolean} */ isPair) => (isPair ? "" : "≈ best")), about);
+  }
 });
 
 test("nothing is marked for a single group, and nothing is compared with a best one of two runs", () => {

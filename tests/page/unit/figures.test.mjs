@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
 import { lineChartFigure } from "../../../tbcore/web/lib/chart/figure.js";
-import { namesAtEnds } from "../../../tbcore/web/lib/chart/line-names.js";
+import * as leftOut from "../../../tbcore/web/lib/chart/left-out.js";
+import { namesAtEnds, namesOnScreen } from "../../../tbcore/web/lib/chart/line-names.js";
 import { ChartModel } from "../../../tbcore/web/lib/chart/model.js";
 
 const column = (/** @type {Iterable<number>} */ numbers) => Float64Array.from(numbers);
@@ -22,7 +23,7 @@ function band(name, mean, more = {}) {
 
 /** A chart that has been laid out. @param {object} content @param {object} [axes] */
 function modelOf(content, axes = {}) {
-  const model = Object.assign(new ChartModel(), { bandCode, ...content });
+  const model = Object.assign(new ChartModel(), { bandCode, leftOut, ...content });
   model.axes = { ...model.axes, ...axes };
   model.updateItems();
   model.updateRanges(false);
@@ -117,6 +118,53 @@ test("any text is escaped in a figure", () => {
   for (const part of [">a&#60;b&#62;</text>", "&#60;script&#62;&#34;", ">x &#38; y</text>"]) assert.ok(svg.includes(part), part);
 });
 
+test("a figure has names and titles of one's own, escaped, and its legend where it is wished", () => {
+  const lines = [line("sweep/a", [3, 3, 3]), line("sweep/b", [1, 1])]; // b ends far from the edge
+  /** @type {Record<string, string>} */
+  const texts = { "name sweep/a": "<Ours>", "x step": "Training step", "y val/loss": "Validation loss" };
+  /** @type {string[][]} */
+  const asked = [];
+  const figure = (/** @type {string} */ legend, /** @type {object} */ axes = {}) =>
+    lineChartFigure(3.4, "val/loss", modelOf({ lines }, axes), "", { legend, rename: (kind, text, color = "") => (asked.push([kind, text, color]), texts[`${kind} ${text}`] ?? "") });
+  const svg = figure("outside");
+  for (const word of ["&#60;Ours&#62;", "sweep/b", "Training step", "Validation loss"]) assert.ok(wordsOf(svg).includes(word), word);
+  for (const word of ["sweep/a", "step", "val/loss"]) assert.ok(!wordsOf(svg).includes(word), word);
+  for (const text of [["name", "sweep/a", "#3366cc"], ["name", "sweep/b", "#3366cc"], ["x", "step", ""], ["y", "val/loss", ""]]) assert.ok(asked.some((each) => String(each) === String(text)), String(text));
+  // That an axis is logarithmic is said, whatever its title.
+  assert.ok(wordsOf(figure("outside", { xScale: "log" })).includes("Training step (log scale)"));
+
+  const heightOf = (/** @type {string} */ text) => Number(/viewBox="0 0 [\d.]+ ([\d.]+)"/.exec(text)?.[1]);
+  const placeOf = (/** @type {string} */ text) => /<g transform="translate\(([\d.]+),([\d.]+)\)">\n<rect/.exec(text)?.slice(1).map(Number) ?? [];
+  const [topLeft, topRight, bottomLeft, bottomRight] = ["top left", "top right", "bottom left", "bottom right"].map((corner) => placeOf(figure(corner)));
+  assert.deepEqual(topLeft, [4, 4]);
+  assert.ok(topRight[0] > 100 && topRight[1] === 4 && bottomLeft[0] === 4 && bottomLeft[1] > 80, String([topRight, bottomLeft]));
+  assert.deepEqual(bottomRight, [topRight[0], bottomLeft[1]]);
+  assert.ok(heightOf(figure("top left")) < heightOf(svg));
+  assert.ok(!wordsOf(figure("none")).some((word) => /sweep|Ours/.test(word)));
+  const many = modelOf({ lines: Array.from({ length: 40 }, (_, i) => line(`a run with a long name ${i}`, [i, i])) });
+  const inside = lineChartFigure(3.4, "loss", many, "", { legend: "top right" });
+  assert.ok(wordsOf(inside).some((word) => /^and \d+ more$/.test(word)));
+  assert.ok(placeOf(inside)[0] > 60, String(placeOf(inside)));
+});
+
+test("the note of a figure says what marks are, and which part of the axes is shown, nothing twice", () => {
+  const noteOf = (/** @type {object} */ content, axes = {}) => lastNote(lineChartFigure(7, "loss", modelOf(content, axes)));
+  /** The text below the axes, without the legend. @param {string} svg */
+  const lastNote = (svg) => textsOf(svg).filter(({ attributes }) => /^x="4" y="7.8"/.test(attributes)).map(({ text }) => text).join(" ");
+  assert.equal(noteOf({ lines: [line("a", [1, 2, 3])] }), "");
+  assert.equal(noteOf({ lines: [line("a", [1, NaN, 3])] }), "cross: NaN");
+  assert.equal(noteOf({ lines: [line("a", [1, Infinity, 3])] }), "triangle: infinite");
+  const failing = band("g", 1, { label: "quartiles", average: "median", nonfinite: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 0 : 1))) });
+  assert.equal(noteOf({ bands: [failing] }), "median of 5 runs, band: quartiles; cross: one more run NaN or infinite, not in the median");
+  assert.equal(noteOf({ bands: [failing], lines: [line("a", [1, NaN, -Infinity])] }), "median of 5 runs, band: quartiles; cross: NaN; of a group, one more run NaN or infinite, not in the median; triangle: infinite");
+  assert.equal(noteOf({ bands: [failing], view: [0, 40] }), "median of 5 runs, band: quartiles; x axis: 0 to 40 of 0 to 100");
+  const long = line("a", Array.from({ length: 200 }, (_, i) => i));
+  assert.equal(noteOf({ lines: [long], view: [500, 1500] }), "x axis: 500 to 1,500 of 0 to 1,990");
+  assert.equal(noteOf({ lines: [long], view: [-10, 3000] }), "");
+  assert.equal(noteOf({ lines: [long] }, { limits: [0, null] }), "y axis: from 0");
+  assert.equal(noteOf({ lines: [long] }, { limits: [0, 50] }), "y axis: 0 to 50; values beyond the y axis not shown");
+});
+
 // --- names beside the ends of lines --------------------------------------------------------------
 
 /** The named lines, with the distance of each name from its line. @param {any[]} lines @param {object} [more] */
@@ -156,4 +204,16 @@ test("in a part of the chart, names are where lines leave it", () => {
   const [[name, top]] = namesOf([line("run", [0, 0, 0, 10, 10])], { view: [0, 25] });
   assert.equal(name, "run");
   assert.ok(Number(top) > 40 && Number(top) < 60, String(top)); // half-way up between 20 and 30
+});
+
+test("on the screen each line in sight has a name, at its end or right of the plot, and none is over another", () => {
+  const lines = Array.from({ length: 12 }, (_, i) => line(`run ${i}`, Array.from({ length: i + 2 }, (_, k) => (k === i + 1 ? i % 3 : 0))));
+  const chart = modelOf({ lines });
+  const scene = chart.scene({ width: 600, height: 200 }, { text: "#000", surface: "#fff" });
+  const names = namesOnScreen(scene, 13, () => 60);
+  assert.deepEqual(names.map(({ item }) => item.name).sort(), lines.map(({ name }) => name).sort());
+  const isOver = (/** @type {typeof names[number]} */ a, /** @type {typeof names[number]} */ b) => Math.abs(a.top - b.top) < 12.9 && Math.abs(a.left - b.left) < 60;
+  for (const [i, a] of names.entries()) for (const b of names.slice(i + 1)) assert.ok(!isOver(a, b), `${a.item.name} and ${b.item.name}`);
+  assert.ok(names.some(({ left }) => left < 500));
+  assert.ok(names.every(({ top }) => top >= 0 && top <= 200));
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, formatGroupMarks, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { membersOf } from "../../../tbcore/web/shell/state/grouped.js";
 import { cpuTime, generator } from "./tools.mjs";
 
@@ -41,6 +41,21 @@ test("a group shows its mean and deviation, not the value of one run", () => {
   );
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }), /mean of the lowest values of 2 runs: .*not in it, 1 run without the tag$/);
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }), /mean of the values at step 1,000 of 2 runs/);
+});
+
+test("marks say in a few characters what the words do", () => {
+  const group = { average: 1, low: 0, high: 2, count: 3, nonfinite: 0, live: 0 };
+  /** @type {[change: object, mark: string | undefined, text: string][]} */
+  const cases = [
+    [{}, undefined, ""],
+    [{ nonfinite: 2 }, undefined, "×2"],
+    [{ nonfinite: 1, diverged: 1, missing: 1 }, "≈ best", "≈ best 4/5 ×2"],
+    [{ ended: 2 }, "best", "best 3/5"],
+    [{ count: 2, low: NaN }, undefined, "n<3"],
+    [{ count: 2, low: NaN }, "n too small", "n<3"],
+    [{ count: 0, nonfinite: 5 }, undefined, ""],
+  ];
+  for (const [change, mark, text] of cases) assert.equal(formatGroupMarks({ ...group, ...change }, mark), text);
 });
 
 test("groups show the average that the reader has chosen, are sorted by it and written with it", () => {
@@ -87,7 +102,7 @@ test("columns are as wide as the figures of groups, within a limit", () => {
   const column = { text: "loss:last", attribute: LOSS, error: null, heading: "loss", title: "" };
   const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN] });
   const { figureChars, countChars } = measureGroups(groupStatistics(membersOf(runs, groupOf), values));
-  assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " 1 not finite".length]);
+  assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " ×1".length]);
   assert.deepEqual(measureColumn(column, values, figureChars), { numChars: 13, isText: false });
   assert.equal(measureColumn(column, values, 31).numChars, 24);
   assert.deepEqual(measureGroups(null), { figureChars: 0, countChars: 0 });
@@ -159,5 +174,7 @@ test("facts that differ inside a group are a span", () => {
   const values = new Map([["a", 820], ["b", 1180], ["c", 820]]);
   const step = /** @type {any} */ ({ kind: "fact", name: "step" });
   assert.equal(formatSpan(["a", "b", "none"], values, step), "820–1,180");
+  const { rows } = groupTableOf(["a", "b", "c"], new Map([["a", "g"], ["b", "g"]]), [{ text: "step", attribute: step, values }]);
+  assert.deepEqual(rows, [["g", 2, "820–1180"], ["c", 1, 820]]);
   assert.deepEqual([formatSpan(["a", "c"], values, step), formatSpan(["none"], values, step), formatSpan(["a", "b"], values, /** @type {any} */ ({ kind: "hparam", name: "lr" }))], ["", "", ""]);
 });

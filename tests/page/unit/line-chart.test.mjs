@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
-import { drawScene, sceneMarks } from "../../../tbcore/web/lib/chart/draw.js";
+import { drawScene, linesOf, sceneMarks } from "../../../tbcore/web/lib/chart/draw.js";
 import { namedItems, pathsOf } from "../../../tbcore/web/lib/chart/export.js";
 import { lineChartFigure } from "../../../tbcore/web/lib/chart/figure.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../../tbcore/web/lib/chart/hover.js";
@@ -320,10 +320,17 @@ test("faint lines are thin, behind the others, and do not change the axes", () =
   assert.deepEqual(at.map(({ name }) => name).sort(), ["a", "seeds"]);
 });
 
+test("the first line is above all others, and lines are above means", () => {
+  const flat = { x: [0, 100], count: [2, 2], mean: [1, 1], low: [1, 1], high: [1, 1] };
+  const lines = [line("best", [1, 2, 3]), line("faint", [1, 2, 3], { faint: true }), line("worst", [1, 2, 3])];
+  const { axisItems } = sceneOf(lines, { bands: [band({ ...flat, name: "first mean" }), band({ ...flat, name: "second mean" })] });
+  assert.deepEqual([...linesOf(axisItems)].map(({ item }) => item.name), ["second mean", "first mean", "worst", "best"]);
+});
+
 test("bands with one name are distinguished by their key", () => {
   const flat = (/** @type {number} */ value) => ({ x: [0, 100], count: [2, 2], mean: [value, value], low: [value, value], high: [value, value] });
   const scene = sceneOf([], { bands: [band({ ...flat(1), key: "loss" }), { ...band({ ...flat(2), key: "val" }), dash: [6, 3] }] });
-  assert.deepEqual(drawn(scene).filter(({ name }) => name === "stroke").map(({ dash }) => dash), [[], [6, 3]]);
+  assert.deepEqual(drawn(scene).filter(({ name }) => name === "stroke").map(({ dash }) => dash), [[6, 3], []]);
   const first = selectionAfter(scene, null, "ArrowRight", undefined, false);
   assert.deepEqual(first, { key: "val", index: 0 });
   assert.deepEqual(selectionAfter(scene, first, "ArrowUp", undefined, false), { key: "loss", index: 0 });

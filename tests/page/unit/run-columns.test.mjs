@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatAttribute } from "../../../tbcore/web/lib/queries/names.js";
-import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../../tbcore/web/shell/state/columns.js";
+import { commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../../tbcore/web/shell/state/columns.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
@@ -81,6 +81,22 @@ test("numbers are short in cells, and complete in titles", () => {
   assert.equal(describeCell(3900, attributeOf("age")), "1h 05m (3900 s)");
   assert.equal(describeCell(0.30000001192092896, attributeOf("loss:min"), 1200), "0.30000001192092896 at step 1,200");
   assert.equal(describeCell("adam", lr), "adam");
+});
+
+test("values of a tag have equal decimals, but for those that need far more; hyperparameters have their own", () => {
+  /** @param {string} text @param {number[]} numbers */
+  const texts = (text, ...numbers) => {
+    const attribute = attributeOf(text);
+    const decimals = decimalsOfColumn(new Map(numbers.map((number, i) => [`run ${i}`, number])), attribute);
+    return numbers.map((number) => formatCell(number, attribute, decimals));
+  };
+  assert.deepEqual(texts("loss:last", 0.79541, 1.0931, 0.804, NaN, 0), ["0.7954", "1.0931", "0.8040", "NaN", "0.0000"]);
+  assert.deepEqual(texts("loss:min", 12345.6, 0.125), ["12345.60", "0.125"]);
+  assert.deepEqual(texts("loss:min", 32.266, 1e-7, 0.5), ["32.27", "1e-7", "0.50"]);
+  assert.deepEqual(texts("loss:min", 0.10000000149011612, 0.25), ["0.10", "0.25"], "as 32 bits have it");
+  assert.deepEqual(texts("loss:max", 3, 2), ["3", "2"]);
+  assert.deepEqual(texts("lr", 0.1, 0.003), ["0.1", "0.003"]);
+  assert.deepEqual(texts("loss:nan", 500, 1000), ["500", "1,000"]);
 });
 
 test("runs are sorted in either direction: numbers, texts, NaN, and last those without a value", () => {

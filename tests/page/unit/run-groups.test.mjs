@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { expressionOf } from "../../../tbcore/web/lib/queries/expressions.js";
-import { attributesOf, compileRule, groupRuns, suggestRules } from "../../../tbcore/web/shell/state/groups.js";
+import { attributesOf, compileRule, groupRuns, rangeText, suggestRules } from "../../../tbcore/web/shell/state/groups.js";
 import { groupsOf } from "../../../tbcore/web/shell/state/tree.js";
 import { provideWorkers, until } from "./tools.mjs";
 
@@ -60,6 +60,10 @@ test("runs with equal attributes are a group, apart from training and evaluation
   }
   assert.equal(groupRuns("by:lr", runs, expressionOf, NONE), null, "the attribute is being read");
   assert.deepEqual(attributesOf('by: Took,"lr",LOSS:Last,"age", ,x:y'), ["Took", '"lr"', "LOSS:Last", '"age"', "x:y"]);
+});
+
+test("ranges of numbers have their lower ends, also those of very small and negative numbers", () => {
+  for (const [value, text] of /** @type {[number | string | boolean, string][]} */ (CASES.ranges)) assert.equal(rangeText(value), text, String(value));
 });
 
 test("groups are in the order of their first runs", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeRun, isLive, orderRuns, shortAge } from "../../../tbcore/web/shell/state/tree.js";
+import { describeRun, isLive, orderRuns, runState, shortAge } from "../../../tbcore/web/shell/state/tree.js";
 
 const NOW = 1_700_000_000;
 
@@ -20,6 +20,13 @@ test("a run is live if its file changed a few minutes ago and its last event was
   assert.ok(isLive(details({ last: NOW + 30, modified: NOW + 5 }), NOW)); // clocks differ a little
   assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // the writer's clock is wrong
   assert.ok(!isLive(details({ last: NOW + 5000 }), NOW));
+});
+
+test("what another program says about the end of a run decides whether it is live", () => {
+  const stateOf = (/** @type {string} */ state, has_times = true, last = NOW - 1) => runState(details({ last, source: { file: "f", id: "", has_times, state } }), NOW);
+  assert.deepEqual(["finished", "failed", "running", ""].map((state) => stateOf(state)), ["finished", "failed", "live", "live"]);
+  assert.deepEqual(["finished", "failed", "running", ""].map((state) => stateOf(state, false)), ["finished", "failed", "live", ""]);
+  assert.equal(stateOf("running", true, NOW - 301), "quiet");
 });
 
 test("sorted by time, the newest run is first, to the minute, and runs without a time are last", () => {
@@ -40,9 +47,13 @@ test("ages are short", () => {
 });
 
 test("the description of a run has a sentence per line", () => {
-  const run = details({ start: 1, last: 2, source: { file: "metrics.csv", has_times: false } });
-  assert.equal(
-    describeRun(run, NOW, String),
-    "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nFrom metrics.csv, which has no times of its own.",
-  );
+  const describe = (/** @type {any} */ fields) => describeRun(details(fields), NOW, String).split("\n");
+  const quiet = "Not live: no new events in the last 5 minutes.";
+  assert.deepEqual(describe({ start: 1, last: 2 }), ["First event 1.", "Last event 2.", quiet]);
+  const csv = { file: "a/metrics.csv", has_times: false, state: "" };
+  assert.deepEqual(describe({ last: 2, source: csv }), ["File last written 2.", "From a/metrics.csv, which has no times of its own."]);
+  const mlflow = (/** @type {string} */ state) => describe({ last: 2, source: { file: "mlflow.db", has_times: true, state } }).slice(1);
+  assert.deepEqual(mlflow("failed"), ["From mlflow.db. It failed."]);
+  assert.deepEqual(mlflow("finished"), ["From mlflow.db. It finished."]);
+  assert.deepEqual(mlflow("running"), [quiet, "From mlflow.db. It has logged no end."]);
 });

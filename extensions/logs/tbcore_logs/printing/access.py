@@ -29,11 +29,13 @@ from tbcore.engine import (
     warnings_printed,
 )
 from tbcore_logs.commands.arguments import default_logdir, folders_of, split_names
+from tbcore_logs.errors import lines_about
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, PR_CURVES, TEXT
 from tbcore_logs.items import LoggedItems
-from tbcore_logs.logs import Logs, matching
+from tbcore_logs.logs import Logs
 from tbcore_logs.noted import RunNotes
 from tbcore_logs.run import Run
+from tbcore_logs.selection import matching
 
 logger = logging.getLogger("tbcore")
 
@@ -100,7 +102,7 @@ class LogSelection(NamedTuple):
             of_query = set(columns.runs_found(query))
         except BadRequestError as error:
             raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
-        for line in dict.fromkeys(columns.unknown_names(query)) if is_first else ():
+        for line in dict.fromkeys(lines_about(columns.unknown(query))) if is_first else ():
             warn(one_line(line))
         return [name for name in found if name in of_query]
 

@@ -269,6 +269,7 @@ def group_table(
     columns: Sequence[Column],
     notes: RunNotes,
     left_out: Groups,
+    hparams: Callable[[str], Mapping[str, Any]],
     *,
     order: Order,
     reverse: bool,
@@ -278,8 +279,8 @@ def group_table(
     """The rows of groups, sorted by `group`, `runs`, a column, which is the mean of a tag's values,
     or any name of `columns` of the table.
 
-    `left_out` are the groups of archived runs that the query leaves out. `is_named` is whether a
-    user has named the columns.
+    `left_out` are the groups of archived runs that the query leaves out. `hparams` returns the
+    hyperparameters of a run. `is_named` is whether a user has named the columns.
     """
     members: list[list[str]] = [[] for _ in groups.names]
     for name, code in zip(names, groups.of_run.tolist(), strict=True):
@@ -315,7 +316,7 @@ def group_table(
             finite = [
                 None if name in (column.ended or ()) else column.cells.get(name) for name in names
             ]
-            marks = marks_of_best(groups, names, finite, is_lowest=not reverse)
+            marks = marks_of_best(groups, names, finite, hparams, is_lowest=not reverse)
             own_texts = [
                 f"{text}, {mark}" if mark else text
                 for text, mark in zip(own_texts, marks, strict=True)

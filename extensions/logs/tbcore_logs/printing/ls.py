@@ -7,6 +7,7 @@ from typing import Any
 
 from tbcore.engine import Attribute, size
 from tbcore_logs.noted import RunNotes
+from tbcore_logs.order import tag_rank
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
     column_of,
@@ -63,7 +64,10 @@ def list_runs(
     last_steps = attributes.last_steps() if by is None else [None] * len(attributes.runs)
     fields = fields_of(logs, dict(zip(attributes.runs, last_steps, strict=True)))
     if columns is None:
-        tags = attributes.index.scalar_tags.most_common()[:_NUM_DEFAULT_TAGS]
+        known = attributes.index.scalar_tags
+        # Writers of CSV and others begin with an epoch or a learning rate.
+        tags = sorted(known.most_common(), key=lambda tag: (-known.num_runs[tag], tag_rank(tag)))
+        tags = tags[:_NUM_DEFAULT_TAGS]
         chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
     elif by is None:
         chosen = columns_of(columns, logs, attributes, fields)
@@ -75,6 +79,7 @@ def list_runs(
         left_out = grouped(selection.archived_others(logs, names), by, lambda: attributes)
         table = group_table(
             groups, names, chosen, RunNotes(lambda: logs.notes), left_out,
+            lambda run: logs[run].hparams,
             order=order, reverse=reverse, limit=limit, is_named=columns is not None,
         )  # fmt: skip
         if is_terminal() and form is None:

@@ -180,8 +180,9 @@ def _rows(
     if groups:
         own, left_out = groups
         table = group_table(
-            own, names, columns, notes, left_out, order=order, reverse=reverse, limit=None
-        )
+            own, names, columns, notes, left_out, lambda run: logs[run].hparams,
+            order=order, reverse=reverse, limit=None,
+        )  # fmt: skip
         return [
             _Row(
                 name,
@@ -289,7 +290,7 @@ def _drawing(
     Markdown that shows the drawing.
 
     Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
-    runs than before, the line is dashed, and there is no band.
+    runs than before, the line is dashed, and there is no band. A line below says so.
     """
     drawn = [(row, colors, course) for row, colors in rows if (course := _course(row, tag))]
     name = safe_name(tag)
@@ -312,12 +313,15 @@ def _drawing(
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
+    notes = ["mean of each group, band: ± standard deviation (n − 1)"] if bands else []
+    notes += ["dashed: fewer runs than before"] if dashed else []
     alternative = escape(one_line(f"{tag} over steps, {plural(len(drawn), what)}"))
     return [
         "<picture>",
         f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',
         f'  <img alt="{alternative}" src="{address}-light.svg" width="{_WIDTH}">',
         "</picture>",
+        *(["", "; ".join(notes)] if notes else []),
     ]
 
 

@@ -168,6 +168,7 @@ def _show_run(run: Run, form: Form | None, notes: RunNotes) -> int:
                 del row[index]
     started, last = run.started, run.last_event
     about: dict[str, Any] = {"run": run.name, "state": run.state, "started": started}
+    about |= {"source": run.source} if run.source else {}
     about |= {"last_event": last, **(NOTED if form == "json" else {}), **notes.of(run.name)}
     if form == "csv":
         print_table(columns, rows, form)

@@ -35,7 +35,7 @@ const notes = {
       hidden: store.hidden,
       mark: (runs) => marksOf(store, act, runs),
       bar: viewsBar(page, store.numProblems),
-      foot: computed(() => (line.value || hasFoot.value) && [line.value, hasFoot.value && foot]),
+      foot: computed(() => (line.value || hasFoot.value) && [hasFoot.value && foot, line.value]),
       menu: (runs, item) => html`<${Lazy} load=${() => withStyles(import("./menu.js"))} of="MenuItems" ...${{ store, runs, item }} />`,
       setColor: computed(() => (store.refusal.value === null ? color : null)),
       keys,

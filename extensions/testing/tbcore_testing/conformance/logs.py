@@ -12,14 +12,16 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tbcore import Claim, Claims, Kind
 from tbcore.engine import Event, Summary, matches
 from tbcore_testing import graphs, summaries
+from tbcore_testing.conformance.odd_names import INHERITED_NAMES, ODD_RUNS, ODD_TAGS
 from tbcore_testing.in_thread import Server
 from tbcore_testing.other_logs import use_lines
 from tbcore_testing.writer import EventFileWriter
@@ -48,56 +50,6 @@ GUESSED_TAG_ENDS = ("number", "vector", "texts", "no tensor", "NaN", "one NaN")
 
 A value is guessed if the suite does not know the data format of the plugin that its metadata names.
 """
-
-MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
-"""Markup that adds an element with the id `tbcore-markup` to a page that uses it as HTML."""
-
-ODD_TAGS = [
-    MARKUP,
-    "a/b/c/d/e",
-    "../../../../etc/passwd",
-    "..",
-    "/",
-    "//double//",
-    "quotes \"'`",
-    "percent %41%2F%00%",
-    "query?run=x&tag=y#z",
-    "plus + and space",
-    "back\\slash",
-    "new\nline\ttab",
-    "nul\x00byte",
-    "${7*7} {{7*7}}",
-    "__proto__",
-    "constructor",
-    "toString",
-    "名前 ñ é عربى 🙂",
-    "\u202eright to left",
-    "\u00e9 is not e\u0301",  # They look the same.
-    " ",
-    "long " + 2000 * "x",
-]
-ODD_RUNS = [
-    "<b id=tbcore-markup>",
-    "quotes \"'`",
-    "percent %41%2F%",
-    "query?run=x&tag=y#z",
-    "名前 ñ 🙂",
-    "...",
-    "__proto__",
-    "deep/below/other/runs",
-    "new\nline",
-    200 * "x",
-]
-"""Names of runs. Runs are directories, so a `/` in a name separates two directories."""
-
-INHERITED_NAMES = [
-    *("constructor", "toString", "__proto__", "valueOf", "hasOwnProperty", "isPrototypeOf"),
-    *("toLocaleString", "propertyIsEnumerable", "length", "map", "forEach", "at"),
-    *("get", "set", "has", "size", "keys", "values", "entries", "toJSON"),
-]
-"""Members that JavaScript's objects, arrays and maps inherit; names of runs, sections and tags.
-
-An object that is used as a map has them although nobody added them."""
 
 ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
 
@@ -184,11 +136,25 @@ class ExtraData:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
 
+    def write_tags(self, file: Path) -> None:
+        """Writes what an event file has again, with tags that the claims of tags match."""
+        of_tags = {claim.tags: replace(claim, tags=None) for claim in self.claims if claim.tags}
+        if not of_tags:
+            return
+        with EventFileWriter(f"{file}.tags", metadata="every") as writer:
+            for event in _events_in(file):
+                for value in event.summary.value:
+                    for pattern, claim in of_tags.items():
+                        if _is_claimed(value, [claim]):
+                            tag = str(pattern).replace("?", "x").replace("*", value.tag)
+                            writer.add_summary(event.step, _renamed(value, tag))
+
     def values(self) -> list[Summary.Value]:
         """The first value of each tag in the author's logs, up to MAX_EXTRA_TAGS tags."""
         found: dict[str, Summary.Value] = {}
         files = [] if self.logdir is None else sorted(self.logdir.rglob("*tfevents*"))
-        for value in (value for file in files for value in _values_in(file)):
+        events = (event for file in files for event in _events_in(file))
+        for value in (value for event in events for value in event.summary.value):
             found.setdefault(value.tag, value)
             if len(found) == MAX_EXTRA_TAGS:
                 break
@@ -200,7 +166,10 @@ def write_logs(name: str, folder: Path, extra: ExtraData) -> SampleLogs:
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, extra)
-    for run in {file.parent for file in logdir.rglob("*tfevents*")}:
+    event_files = [*logdir.rglob("*tfevents*")]
+    for file in event_files:
+        extra.write_tags(file)
+    for run in {file.parent for file in event_files}:
         extra.write_files(run)
     logs = SampleLogs(name, logdir, extra.guessed_tags)
     if name == "gone":
@@ -438,14 +407,16 @@ def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 
 
-def _values_in(path: Path) -> Iterator[Summary.Value]:
-    """Yields all values in an event file; does not check the checksums."""
+def _events_in(path: Path) -> Iterator[Event]:
+    """Yields the events of a file up to the first damage; does not check the checksums."""
     data = path.read_bytes()
     position = 0
     while position + 16 <= len(data):
         length = int.from_bytes(data[position : position + 8], "little")
-        event = Event.FromString(data[position + 12 : position + 12 + length])
-        yield from event.summary.value
+        try:
+            yield Event.FromString(data[position + 12 : position + 12 + length])
+        except DecodeError:
+            return
         position += 16 + length
 
 

@@ -17,6 +17,8 @@ class Subject:
     name: str
     plugin: LoadedPlugin | None
     error: str = ""
+    argument: str = ""
+    """The name or the path that `find_subject` got."""
 
     @property
     def claims(self) -> Claims:
@@ -51,4 +53,4 @@ def find_subject(argument: str) -> Subject:
     error = enabled[0].error or ""
     if not is_path and argument not in {source.name for source in installed_plugins()}:
         error += "; for a plugin in a folder pass its path: --plugin ./path/to/plugin"
-    return Subject(enabled[0].name, None if error else enabled[0], error)
+    return Subject(enabled[0].name, None if error else enabled[0], error, argument)

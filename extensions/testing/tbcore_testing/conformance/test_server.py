@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 
@@ -10,6 +12,7 @@ import pytest
 
 from tbcore import Item
 from tbcore.engine import describe
+from tbcore_testing.conformance import closing
 from tbcore_testing.conformance.conftest import MAX_PAIRS
 from tbcore_testing.conformance.logs import SampleLogs
 from tbcore_testing.conformance.probing import (
@@ -115,6 +118,19 @@ def test_is_active_is_cheap(
             f"{IS_ACTIVE_SECONDS} s; use multiplexer.has(CLAIMS)",
             pytrace=False,
         )
+
+
+def test_close_ends_what_it_started(plugin: Subject, logs: FindLogs) -> None:
+    """After `close` no process and no thread is left that keeps the server from ending."""
+    assert plugin.plugin is not None
+    if not plugin.plugin.implements("close"):
+        return
+    program = (sys.executable, "-m", closing.__name__, plugin.argument, str(logs("plain").logdir))
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    report(
+        [*done.stdout.splitlines(), *([done.stderr] if done.returncode else [])],
+        "the hook close fails, or leaves something running; end there what the plugin started:",
+    )
 
 
 def test_routes_answer_whatever_they_are_asked(

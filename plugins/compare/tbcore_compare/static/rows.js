@@ -46,6 +46,8 @@ import { compareNames } from "tbcore/text-names.js";
 
 /** What a cell without a value says. */
 const NOT_LOGGED = "not logged";
+/** Significant digits of a number: at least, if they tell the numbers of a row apart, and all. */
+const [MIN_DIGITS, MAX_DIGITS] = [4, 17];
 /** Maximum number of different values of a group that a cell lists. */
 const MAX_LISTED = 4;
 
@@ -105,18 +107,34 @@ export function hparamRows(columns, factsOf) {
   });
   const sorted = [...rows].sort(([, a], [, b]) => compareNames(a.path.join("."), b.path.join(".")));
   return sorted.map(([key, { path, found, counts, sources }]) => {
-    const cells = columns.map(({ runs }, at) => cellOfHParam(runs.length, found[at], counts[at], sources[at], runs.some(({ name }) => !factsOf.has(name))));
+    const short = shortNumbers(found.flatMap((values) => [...values]).flatMap(([typed, text]) => (typed.startsWith("number ") ? Number(text) : [])));
+    const cells = columns.map(({ runs }, at) => cellOfHParam(runs.length, found[at], short, counts[at], sources[at], runs.some(({ name }) => !factsOf.has(name))));
     const sets = found.map((values, at) => JSON.stringify([[...values.keys()].sort(), counts[at] < columns[at].runs.length]));
     return { key, label: path.join("."), cells, isSame: sets.every((set) => set === sets[0]) };
   });
 }
 
-/** @param {number} numRuns @param {ReadonlyMap<string, string>} found @param {number} count @param {ReadonlySet<string>} sources @param {boolean} isLoading @returns {Cell} */
-function cellOfHParam(numRuns, found, count, sources, isLoading) {
+/**
+ * The texts of numbers with as few digits as tell them apart, at least four, by all their digits.
+ * Integers have all.
+ * @param {readonly number[]} numbers
+ */
+function shortNumbers(numbers) {
+  const all = [...new Set(numbers)];
+  for (let digits = MIN_DIGITS; ; digits++) {
+    const texts = all.map((number) => String(Number.isInteger(number) ? number : Number(number.toPrecision(digits))));
+    if (digits === MAX_DIGITS || new Set(texts).size === all.length) return new Map(all.map((number, i) => [String(number), texts[i]]));
+  }
+}
+
+/** @param {number} numRuns @param {ReadonlyMap<string, string>} found @param {ReadonlyMap<string, string>} short  what `shortNumbers` returns @param {number} count @param {ReadonlySet<string>} sources @param {boolean} isLoading @returns {Cell} */
+function cellOfHParam(numRuns, found, short, count, sources, isLoading) {
   if (count === 0) return isLoading ? { text: "…" } : { text: NOT_LOGGED, isMissing: true };
-  const texts = [...found.values()].sort(compareNames);
+  const all = [...found.values()].sort(compareNames);
+  const texts = [...new Set(all.map((each) => short.get(each) ?? each))];
   const text = texts.length > MAX_LISTED ? `${texts.slice(0, MAX_LISTED - 1).join(", ")}, … (${texts.length} values)` : texts.join(", ");
-  const notes = [sources.size > 0 && `logged in ${[...sources].join(", ")}`, texts.length > MAX_LISTED && texts.join(", ")];
+  const isShort = texts.length > MAX_LISTED || all.some((each, at) => each !== texts[at]);
+  const notes = [sources.size > 0 && `logged in ${[...sources].join(", ")}`, isShort && all.join(", ")];
   return { text, title: notes.filter(Boolean).join("\n"), note: count < numRuns ? `${count} of ${numRuns} runs` : "" };
 }
 
@@ -159,6 +177,7 @@ const NAMES = { last: "last", min: "lowest", max: "highest" };
  * @returns {Row[]}
  */
 export function valueRows(columns, factsOf, tags, valueOf, averaging) {
+  const hparams = columns.some(({ isGroup }) => isGroup) ? hparamsOf(columns, factsOf) : [];
   /** @param {string} tag @param {"last" | "min" | "max"} which @returns {Row} */
   const rowOf = (tag, which) => {
     const cells = columns.map(({ runs, isGroup }) => {
@@ -174,7 +193,7 @@ export function valueRows(columns, factsOf, tags, valueOf, averaging) {
     });
     const [base] = cells;
     for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
-    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which);
+    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which, hparams);
     return { key: `${which} ${tag}`, label: tag, note: NAMES[which], cells, isSame: areSame(cells) };
   };
   return tags.flatMap((tag) => /** @type {("last" | "min" | "max")[]} */ (["last", ...extremesOf(tag)]).map((which) => rowOf(tag, which)));
@@ -218,9 +237,22 @@ export function changeOf(base, value) {
   return base === 0 ? text : `${text} (${sign}${formatValue(Math.abs(change / base) * 100, 3)} %)`;
 }
 
-/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which */
-function markBest(cells, which) {
-  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which) : [];
+/** The values of hyperparameters by run, each with its name. @param {readonly Column[]} columns @param {FactsOf} factsOf */
+function hparamsOf(columns, factsOf) {
+  /** @type {Map<string, Map<string, unknown>>} */
+  const found = new Map();
+  for (const { name } of columns.flatMap(({ runs }) => runs)) {
+    for (const [path, , value] of factsOf.get(name)?.hparams?.rows ?? []) {
+      const key = path.join(".");
+      found.set(key, (found.get(key) ?? new Map()).set(name, value));
+    }
+  }
+  return [...found];
+}
+
+/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which @param {ReturnType<typeof hparamsOf>} hparams */
+function markBest(cells, which, hparams) {
+  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which, hparams) : [];
   const numbers = cells.flatMap(({ value }) => (value !== undefined && Number.isFinite(value) ? [value] : []));
   const best = numbers.reduce((a, b) => (which === "min" ? Math.min(a, b) : Math.max(a, b)), which === "min" ? Infinity : -Infinity);
   const areEqual = numbers.every((number) => number === best);

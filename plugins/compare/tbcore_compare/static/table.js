@@ -1,7 +1,7 @@
 /** The table: a column for each run or group, and sections of rows. */
 
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { commonLengths, formatName, plural } from "tbcore/format.js";
 import { withArchived } from "tbcore/groups.js";
 import { Name, runTitle } from "tbcore/text-names.js";
@@ -26,7 +26,17 @@ const ROWS_PER_PAGE = 100;
  */
 export function Table({ columns, sections, isAll, onBase }) {
   const [start, end] = commonLengths(columns.map(({ label }) => label));
-  return html`<div class="compare-table" tabindex="0" role="region" aria-label="Side by side">
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const [isWide, setWide] = useState(false);
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (!current) return undefined;
+    const observer = new ResizeObserver(() => setWide(current.scrollWidth > current.clientWidth + 1));
+    for (const element of [current, ...current.children]) observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  // A box that scrolls sideways would keep the headings from staying at the top of the page.
+  return html`<div class="compare-table ${isWide ? "wide" : ""}" ref=${box} tabindex="0" role="region" aria-label="Side by side">
     <table>
       <thead>
         <tr>

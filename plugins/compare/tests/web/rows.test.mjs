@@ -107,6 +107,18 @@ test("of groups, the best is marked with those that cannot be told from it", () 
   assert.deepEqual(lowestOf({ ...MEAN, spread: "error" }).map(({ text }) => text), ["1.200 ± 0.058 SE", "1.283 ± 0.033 SE", "3.200 ± 0.058 SE"]);
 });
 
+test("a number has as many digits as tell it from the others of its row, and all of them in the title", () => {
+  /** @param {[type: string, value: any][]} values */
+  const cells = (...values) => {
+    const names = values.map((_, at) => `run${at}`);
+    const factsOf = facts(Object.fromEntries(names.map((name, at) => [name, hparams(name, [["lr"], ...values[at]])])));
+    return hparamRows(single(...names), factsOf)[0].cells.map(({ text, title }) => [text, title]);
+  };
+  assert.deepEqual(cells(["number", 0.0049190613314733], ["number", 0.00161339130551605], ["number", 0.1]), [["0.004919", "0.0049190613314733"], ["0.001613", "0.00161339130551605"], ["0.1", ""]]);
+  assert.deepEqual(cells(["number", 0.30000001], ["number", 0.30000002]), [["0.30000001", ""], ["0.30000002", ""]]);
+  assert.deepEqual(cells(["number", 123456789], ["number", "NaN"], ["text", "0.123456"]), [["123456789", ""], ["NaN", ""], ["0.123456", ""]]);
+});
+
 test("the change is exact about zero, signs and what is not finite", () => {
   assert.deepEqual(
     [changeOf(2, 1), changeOf(-2, -1), changeOf(0, 1), changeOf(1, 1), changeOf(NaN, 1), changeOf(1, Infinity), changeOf(undefined, 1), changeOf(0.5, 1234.5)],

@@ -4,14 +4,14 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard } from "tbcore/cards.js";
 import { Legend, LineChart } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
 import { labelOf } from "tbcore/text-names.js";
 import { useNear } from "tbcore/ui.js";
-import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
+import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf, untimed } from "./lines.js";
 
 /**
  * @typedef {import("tbcore/chart.js").Hit} Hit
@@ -39,9 +39,14 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
   const { multiline, margin } = chart;
   const params = margin ? { series: margin.series } : { tags: multiline?.tag ?? [], smoothing: options.smooth, smoothing_kind: options.smoothKind };
   const { answer: data, error } = useColumns(host, margin ? "margins" : "lines", params, runs, isNear);
-  const lines = useMemo(() => (data && !margin ? linesOf(data, runs) : null), [data, runs]);
+  const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.x) : null), [data, runs, options.x]);
   const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
-  const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
+  const notes = useMemo(() => (data ? notesOf(chart, data, options.x) : []), [chart, data, options.x]);
+  useEffect(() => {
+    /** @type {readonly string[]} */
+    const found = data?.header.untimed ?? [];
+    if (!found.every((run) => untimed.value.has(run))) untimed.value = new Set([...untimed.value, ...found]);
+  }, [data]);
   /** The lines that are far out of range; they can be left out of it in this card alone. */
   const [far, setFar] = useState(/** @type {readonly string[]} */ ([]));
   const [leavesOut, setLeavesOut] = useState(false);

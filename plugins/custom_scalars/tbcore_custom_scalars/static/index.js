@@ -14,7 +14,7 @@ import { Options } from "tbcore/options.js";
 import { TagGroups, closedGroups, runsInGroupOrder } from "tbcore/tags.js";
 import { Check, Choice, FilterBox, Menu } from "tbcore/ui.js";
 import { CustomCard } from "./chart-card.js";
-import { categoriesOf, titleOf } from "./lines.js";
+import { categoriesOf, titleOf, untimed } from "./lines.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -91,6 +91,8 @@ async function watchLayout(host) {
 function Tab({ host, layout }) {
   const options = OPTIONS.parse(host.settings.value);
   const runs = runsInGroupOrder(host);
+  const isUntimed = runs.length > 0 && runs.every(({ name }) => untimed.value.has(name));
+  if (isUntimed) options.x = "step";
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
   const step = options.x === "step" ? host.step.value : null;
@@ -112,7 +114,7 @@ function Tab({ host, layout }) {
           kind=${options.smoothKind}
           onKind=${(/** @type {import("./types.js").Options["smoothKind"]} */ kind) => OPTIONS.set(host, "smoothKind", kind)}
         />
-      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${isUntimed ? X_AXIS_CHOICES.slice(0, 1) : X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
       <${Menu} icon="settings" label="Settings" content=${() => html`<${Settings} host=${host} />`} />
       <span class="tb-summary" role="status">${plural(numCharts, "chart")}, ${plural(runs.length, "run")}</span>
     </div>

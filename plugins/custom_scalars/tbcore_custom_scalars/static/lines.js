@@ -2,6 +2,7 @@
  * Pure functions that turn layouts and responses into categories, lines, bands and notes.
  */
 
+import { signal } from "@preact/signals-core";
 import { xColumn } from "tbcore/cards.js";
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/format.js";
 
@@ -15,6 +16,9 @@ import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbc
 
 /** Dash patterns, which tell the tags in a chart apart. The colour of a line shows its run. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+
+/** Names of runs without times, as far as answers have said. @type {import("@preact/signals-core").Signal<ReadonlySet<string>>} */
+export const untimed = signal(new Set());
 
 /** The title to show for a chart. @param {Chart} chart */
 export function titleOf(chart) {
@@ -61,13 +65,17 @@ export function tagsOf({ header }) {
  * The lines of a multiline chart.
  * @param {ChartData} data
  * @param {readonly Run[]} runs
+ * @param {import("./types.js").XAxis} xAxis  lines of runs without times are on no axis of times
  * @returns {Line[]}
  */
-export function linesOf(data, runs) {
+export function linesOf(data, runs, xAxis) {
+  const { untimed = [] } = data.header;
   const shown = new Map(runs.map((run) => [run.name, run]));
   const tags = tagsOf(data);
   return data.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
     const { label = run, color } = shown.get(run) ?? {};
+    const hasTimes = !untimed.includes(run);
+    if (!hasTimes && xAxis !== "step") return [];
     if (color === undefined) return []; // the run was deselected, and a response without it will follow
     const { step, wall_time: wallTime, value, smoothed = null } = data.tables[i];
     return [
@@ -78,7 +86,7 @@ export function linesOf(data, runs) {
         color,
         dash: DASHES[tags.indexOf(tag) % DASHES.length],
         step,
-        wallTime,
+        wallTime: hasTimes ? wallTime : undefined,
         value,
         segments,
         smoothed,
@@ -100,7 +108,8 @@ export function bandsOf(data, runs, xAxis) {
   return data.header.lines.flatMap((entry, i) => {
     const { label = entry.run, color } = shown.get(entry.run) ?? {};
     const { step, wall_time: wallTime, value, lower, upper } = data.tables[i];
-    if (color === undefined || step.length === 0) return [];
+    const hasTimes = !(data.header.untimed ?? []).includes(entry.run);
+    if (color === undefined || step.length === 0 || (!hasTimes && xAxis !== "step")) return [];
     const margin = marginKey(entry);
     return [
       {
@@ -113,7 +122,7 @@ export function bandsOf(data, runs, xAxis) {
         high: upper,
         count: new Float64Array(step.length).fill(1),
         dash: DASHES[margins.indexOf(margin) % DASHES.length],
-        source: { step, wallTime, value: entry.value, lower: entry.lower, upper: entry.upper },
+        source: { step, wallTime: hasTimes ? wallTime : undefined, value: entry.value, lower: entry.lower, upper: entry.upper },
       },
     ];
   });
@@ -136,9 +145,9 @@ export function readOutOf(band, index) {
       [upper, high],
       [value, middle],
       [lower, low],
-      ["Relative", formatDuration(wallTime[index] - wallTime[0])],
+      .../** @type {[string, string][]} */ (wallTime ? [["Relative", formatDuration(wallTime[index] - wallTime[0])]] : []),
     ],
-    note: formatTime(wallTime[index]),
+    note: wallTime ? formatTime(wallTime[index]) : "",
     spoken: `${band.name}, step ${formatStep(step[index])}: ${middle}, from ${low} to ${high}`,
   };
 }
@@ -147,10 +156,13 @@ export function readOutOf(band, index) {
  * Notes on what a chart does not show, and why.
  * @param {Chart} chart
  * @param {ChartData} data
+ * @param {import("./types.js").XAxis} xAxis
  * @returns {string[]} one line per note
  */
-export function notesOf({ multiline, margin }, { header: { lines, num_lines: numLines, invalid = {}, missing = [] } }) {
+export function notesOf({ multiline, margin }, { header: { lines, num_lines: numLines, invalid = {}, missing = [], untimed = [] } }, xAxis) {
   const notes = Object.entries(invalid).map(([pattern, why]) => `“${pattern}” is not a valid regular expression: ${why}`);
+  const numUntimed = xAxis === "step" ? 0 : untimed.filter((run) => lines.some((line) => line.run === run)).length;
+  if (numUntimed > 0) notes.push(`${plural(numUntimed, "run")} not drawn: no times in the log`);
   if (lines.length < numLines) notes.push(`only the first ${lines.length} of ${plural(numLines, "line")} are shown`);
   if (missing.length > 0) notes.push(`not in any of the selected runs: ${missing.join(", ")}`);
   else if (margin && margin.series.length > 0 && lines.length === 0) notes.push("no selected run has all three tags of a margin (value, lower and upper)");

@@ -13,7 +13,7 @@ export {};
  *
  * @typedef {{ value: string, lower: string, upper: string }} Margin  its three tags
  *
- * @typedef {{ step: Float64Array, wallTime: Float64Array } & Partial<Margin>} MarginSource
+ * @typedef {{ step: Float64Array, wallTime?: Float64Array } & Partial<Margin>} MarginSource
  * @typedef {Band & { source: MarginSource }} MarginBand  with the names of its tags and the columns
  *   that it does not draw
  *
@@ -42,6 +42,6 @@ export {};
  * @property {string} [upper]  tag of the upper edge, in a margin chart
  *
  * @typedef {object} ChartData  the server's response for a chart
- * @property {{ lines: Entry[], num_lines: number, invalid?: Record<string, string>, missing?: string[] }} header
+ * @property {{ lines: Entry[], num_lines: number, invalid?: Record<string, string>, missing?: string[], untimed?: string[] }} header
  * @property {Record<string, Float64Array>[]} tables  one for each line
  */

@@ -117,16 +117,18 @@ export function bestRow(rows, metric, goal) {
 
 /**
  * What stands beside the rows of groups: which is the best by the mean, and which cannot be told from it; empty
- * unless the rows are groups with means.
+ * unless the rows are groups with means. What the figure says is not said again.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
+ * @param {Pick<import("./types.js").Sweep, "sessions" | "grouped">} [sweep]
  */
-export function bestMarks(rows, metric, goal) {
-  const { values, average } = metric ?? {};
+export function bestMarks(rows, metric, goal, { sessions, grouped } = { sessions: [], grouped: null }) {
+  const { values, average, figure } = metric ?? {};
   if (!values || average !== "mean") return new Map();
-  const marks = marksOfBest(rows.map((row) => values[row]), goal);
-  return new Map(rows.map((row, i) => [row, marks[i]]));
+  const hparams = grouped?.repeated.map(({ column, cells }) => /** @type {const} */ ([column.key, new Map(sessions.map(({ name, index }) => [name, cells[index]]))]));
+  const marks = marksOfBest(rows.map((row) => values[row]), goal, hparams);
+  return new Map(rows.map((row, i) => [row, marks[i].mark && figure?.(row)?.text.includes(marks[i].mark) ? { ...marks[i], mark: "" } : marks[i]]));
 }
 
 /**

@@ -167,7 +167,7 @@ function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: picked
     return shown.size === candidates.length ? [] : candidates.filter((row) => !shown.has(row));
   }, [passingRows]);
   const best = useMemo(() => bestRow(passingRows, metric, goal), [passingRows, metric, goal]);
-  const marks = useMemo(() => bestMarks(passingRows, metric, goal), [passingRows, metric, goal]);
+  const marks = useMemo(() => bestMarks(passingRows, metric, goal, sweep), [passingRows, metric, goal, sweep]);
   const picked = useStable(
     useMemo(() => {
       const byName = new Map(passingRows.map((row) => [sweep.groups[row].name, row]));

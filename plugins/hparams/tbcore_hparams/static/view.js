@@ -103,14 +103,14 @@ function parsePanels(text, sweep) {
 /**
  * The columns shown by default: the metric, all hyperparameters, the other metrics (only those that
  * are declared, if any is), the number of sessions if a row has several, and the status if it
- * differs. Beside the best value of a metric stands its step.
+ * differs, or if any failed or runs. Beside the best value of a metric stands its step.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
 function defaultColumns({ columns, byKey }, metric) {
   const others = columns.filter((column) => column.kind === "hparam" || (column.kind === "metric" && !column.isUndeclared && column !== metric));
   const infos = columns.filter(
-    ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && differs),
+    ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && (differs || /failure|running/.test(cells.join()))),
   );
   const shown = [...(metric ? [metric] : []), ...others, ...infos];
   return shown.flatMap((column) => (column.extreme ? [column, byKey.get(`at.${column.key}`) ?? []].flat() : [column]));

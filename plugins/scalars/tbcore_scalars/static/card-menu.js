@@ -4,6 +4,7 @@
  */
 
 import { html } from "htm/preact";
+import { cloneElement } from "preact";
 import { useState } from "preact/hooks";
 import { formatName } from "tbcore/format.js";
 import { Check, save } from "tbcore/ui.js";
@@ -25,7 +26,7 @@ const MAX_LISTED_TAGS = 60;
  * @param {string} props.id  of the card
  * @param {readonly Part[]} props.parts
  * @param {import("./chart-feed.js").ChartFeed} props.feed  what the chart draws
- * @param {unknown} props.pictures  buttons to save the chart as a picture
+ * @param {import("preact").VNode<{ note: string }>} props.pictures  buttons to save the chart as a picture
  */
 export function CardMenu({ tab, id, parts, feed, pictures }) {
   const { host } = tab;
@@ -46,15 +47,17 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
       <h4>Download this chart as an image, or all its points</h4>
-      ${pictures}
-      ${/** @type {const} */ (["csv", "json"]).map(
-        (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName, tab.options.x))}>
-          ${format.toUpperCase()}
-        </button>`,
-      )}
-      <button class="tb-button" title="The lines that the chart shows now, with smoothed values; of groups, the average, the band and the number of runs" onClick=${saveDrawn}>
-        CSV as drawn
-      </button>
+      ${cloneElement(pictures, /** @type {any} */ ({ name: fileName, note: () => noteOf(tab, parts, feed, pictures.props.note) }))}
+      <div class="numbers">
+        ${/** @type {const} */ (["csv", "json"]).map(
+          (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName, tab.options.x))}>
+            ${format.toUpperCase()}
+          </button>`,
+        )}
+        <button class="tb-button" title="The lines that the chart shows now, with smoothed values; of groups, the average, the band and the number of runs" onClick=${saveDrawn}>
+          CSV as drawn
+        </button>
+      </div>
     </section>
     <${OwnAxis} tab=${tab} id=${id} />
     <section>
@@ -67,6 +70,24 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
     </section>
     <${TagPicker} tab=${tab} tags=${tags} />
   </div>`;
+}
+
+/**
+ * The note of a picture: what its card says, and what else is not as it was logged, or not shown.
+ * @param {Tab} tab @param {readonly Part[]} parts @param {import("./chart-feed.js").ChartFeed} feed
+ * @param {string} note  of the card
+ */
+async function noteOf({ host, options, runTags, isInPart }, parts, feed, note) {
+  const { smooth, smoothKind, ends, averageName } = options;
+  const bands = feed.bands.value.filter(({ x }) => x.length > 0);
+  const groups = new Set(bands.map(({ run }) => run));
+  const hasTag = (/** @type {string} */ run) => Object.hasOwn(runTags, run) && parts.some(({ tag }) => runTags[run].includes(tag)) && (!isInPart || isInPart(run));
+  return [
+    note,
+    smooth > 0 && `smoothed by ${smooth} (${smoothKind})`,
+    ends && bands.length > 0 && `${averageName} up to where the first run ends`,
+    ...(await host.leftOut(hasTag, (group) => groups.has(group))),
+  ].filter(Boolean).join("; ");
 }
 
 /**

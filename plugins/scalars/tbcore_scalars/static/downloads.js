@@ -48,7 +48,7 @@ export function drawnCSV({ lines, bands, view, y }, { x, smooth, average }) {
   const xsOf = (/** @type {Line} */ line) => xColumn(line, xAxis, line.startTime);
   if (bands.every(({ x }) => x.length === 0)) {
     const rows = shown.flatMap((line) => {
-      const columns = [line.step, /** @type {Float64Array} */ (line.wallTime), ...(line.x ? [line.x] : []), line.value, ...(isSmoothed ? [line.smoothed ?? line.value] : [])];
+      const columns = [line.step, line.wallTime ?? new Float64Array(line.step.length).fill(NaN), ...(line.x ? [line.x] : []), line.value, ...(isSmoothed ? [line.smoothed ?? line.value] : [])];
       return rowsOf(line, xsOf(line), (index) => columns.map((column) => column[index]));
     });
     return toCSV(["run", "tag", "step", "wall_time", ...(xTitle ? ["x"] : []), "value", ...(isSmoothed ? ["smoothed"] : []), ...axis], rows);

@@ -33,7 +33,7 @@ export async function fetchPointsAt(host, lines, options, x, signal) {
       header.runs.forEach((/** @type {{ run: string, segments: number[] }} */ { run, segments }, /** @type {number} */ index) => {
         const line = /** @type {Line} */ (lineByRun.get(run));
         const { step, wall_time: wallTime, value, x: xs, smoothed = null } = tables[index];
-        found.set(line.key ?? "", { ...line, step, wallTime, value, x: xs, smoothed, segments, overview: undefined });
+        found.set(line.key ?? "", { ...line, step, wallTime: line.wallTime && wallTime, value, x: xs, smoothed, segments, overview: undefined });
       });
     }),
   );

@@ -49,7 +49,7 @@ function useParts(host) {
   const { groupOf = null, error = null } = found?.value ?? {};
   return useMemo(() => {
     // A run without the hyperparameter is a group of its own.
-    const none = rule?.startsWith("by:") ? `no ${rule.slice(3)}` : "";
+    const none = rule?.startsWith("by:") ? `no ${rule.slice(3).replace(/~$/, "")}` : "";
     const of = (/** @type {string} */ run) => (groupOf?.get(run) === run && none) || shortName(groupOf?.get(run) ?? "", rule);
     const names = [...new Set(runs.map(({ name }) => of(name)))].sort((a, b) => Number(a === none) - Number(b === none) || compareNames(a, b));
     return { names, of, error, isKnown: groupOf !== null && error === null };
@@ -149,6 +149,7 @@ function tabOf(tab, tag, name, of, shared) {
     ...tab,
     host: Object.create(tab.host, { groups: { value: groups } }),
     facet: `${name} · `,
+    isInPart,
     flagsOf,
     onFlag: (card, kind, flag) => tab.onFlag(["y:", "range:", "clip", "tail"].some((each) => kind.test(each)) ? tag : card, kind, flag),
     sharedAxes: (feed) => sharedAxes(feed, name, shared, () => yAxisOf(flagsOf(""), feed.options.value.logY).yScale, tab.host),

@@ -22,10 +22,8 @@ import { DASHES, LinesStore, SCALES, axisOf, described, untimed, yAxisOf } from 
 const X_AXIS_CHOICES = [
   ["step", "Step", ""],
   ["relative", "Relative", "Time since the run's first value"],
-  ["wall_time", "Wall time", "Date and time of each value"],
+  ["wall_time", "Wall time", ""],
 ];
-const SMOOTHING_HELP =
-  "Exponential is TensorBoard's; window and gaussian are centred and do not lag. Long runs need a weight close to 1. Off by default: it hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
@@ -69,7 +67,7 @@ export default {
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
       { key: "click", label: "Pin a step in all tabs (or Enter); ← → or dragging moves it, Delete or × removes it" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
-      { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
+      { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows all" },
     ]);
 
     /** Sends a key that was pressed outside all cards to the hovered card. @param {KeyboardEvent} event */
@@ -126,7 +124,7 @@ function Dashboard({ host, store, tags }) {
   // A key in the filter changes neither this nor `renderCard`, so that cards are not rendered again.
   /** @type {import("./types.js").Tab} */
   const tab = useMemo(
-    () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
+    () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, runTags: tags.value, tags: [...runsOf.keys()], ...stateOfCards(host) }),
     [axisNotes, settings, grouping, runsOf, isUntimed],
   );
   // Both copies of a pinned card have one zoom, so their sections zoom together.
@@ -165,7 +163,7 @@ function Dashboard({ host, store, tags }) {
       />
       <${Smoothing}
         value=${options.smooth}
-        why=${SMOOTHING_HELP}
+        why="Exponential is TensorBoard's; the others do not lag. All hide spikes."
         onChange=${(/** @type {number} */ weight) => set("smooth", weight)}
         kind=${options.smoothKind}
         onKind=${(/** @type {OwnOptions["smoothKind"]} */ kind) => set("smoothKind", kind)}
@@ -324,10 +322,13 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const bands = feed.bands.value;
   const numLines = tab.isGrouped ? bands.length || NaN : parts.flatMap(({ runs }) => runs).length;
   // In narrower cards there is no space for names.
-  const named = numLines < 9 && feed.pixels.value > 500 * devicePixelRatio;
+  const named = numLines < 13 && feed.pixels.value > 500 * devicePixelRatio;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
-  const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
+  const isOfTimes = options.x === "relative" || options.x === "wall_time";
+  const numUntimed = isOfTimes ? new Set(parts.flatMap(({ runs }) => runs.map(({ name }) => name)).filter((name) => untimed.value.has(name))).size : 0;
+  const untimedNote = numUntimed > 0 ? [`${plural(numUntimed, "run")} not drawn: no times in the log`] : [];
+  const notes = [...untimedNote, ...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
   /** A note that few cards have. @param {string} of @param {object} props */
   const cardNote = (of, props) => html`<${Lazy} load=${() => styled(host, import("./card-notes.js"))} ...${{ of, tab, parts, ...props }} />`;
   return html`<${ChartCard}
@@ -350,7 +351,6 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
-    picture=${{ name: facet + tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
     over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&

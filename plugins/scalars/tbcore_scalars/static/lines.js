@@ -353,7 +353,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint && found.numShown < found.numInside) shown.isReduced = true;
       const style = styleOf(name, color, tag, tagIndex, parts, label);
-      shown.lines.push({ ...rows, ...style, run: name, group: JSON.stringify([group, tag]), faint, overview: rows === whole ? undefined : whole });
+      shown.lines.push({ ...rows, ...(untimed.value.has(name) && { wallTime: undefined }), ...style, run: name, group: JSON.stringify([group, tag]), faint, overview: rows === whole ? undefined : whole });
     }
   });
   return shown;

@@ -88,7 +88,9 @@ export {};
  * @property {typeof import("./axis-notes.js").axisNotes | null} axisNotes  null until an axis needs it
  * @property {boolean} isGrouped  whether groups of runs are drawn as bands
  * @property {string[]} tags  all tags that can be added to a chart
+ * @property {RunToTags} runTags
  * @property {string} [facet]  of a card of small multiples: the name of its part of the runs, before its title
+ * @property {(run: string) => boolean} [isInPart]  of such a card: whether it is a run of its part
  * @property {(feed: import("./chart-feed.js").ChartFeed) => { include: import("tbcore/chart.js").Range | null, includeX: import("tbcore/chart.js").Range | null }} [sharedAxes]
  *   of such a card: the ranges that its axes have in common with those of the others
  *

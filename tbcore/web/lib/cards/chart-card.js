@@ -15,8 +15,8 @@ import { Card } from "./card.js";
  * @property {() => void} resetZoom
  * @property {() => void} destroy
  * @property {(note?: string) => Promise<string>} toSVG  the chart as a picture, with a note
- * @property {(inches: number, note?: string) => Promise<string>} [toFigure]  the chart as an SVG
- *   document of this width, for a paper; with it, the download menu offers widths
+ * @property {(inches: number, note?: string, wishes?: import("../chart/types.js").FigureWishes) => Promise<string>} [toFigure]
+ *   the chart as an SVG document of this width, for a paper; with it, the download menu offers widths
  *
  * @typedef {object} ChartEvents  what a chart calls to report to its card
  * @property {(run: string | null, hits?: readonly Hit[]) => void} hover  the run under the pointer,
@@ -47,7 +47,7 @@ import { Card } from "./card.js";
  *   what the dashes of the lines stand for, shown above the chart; null for a text without sample
  * @param {unknown} [props.actions]  more buttons in the header
  * @param {Partial<{ icon: "download" | "more", label: string, content: (pictures: unknown) => unknown }>} [props.menu]
- *   the menu of downloads. `content` renders it; `pictures` are the buttons for SVG and PNG
+ *   the menu of downloads. `content` renders it; `pictures` are the buttons for SVG, PNG and PDF
  * @param {{ name?: string, note?: string }} [props.picture]  name of the files, without extension;
  *   text in the pictures
  * @param {((hits: readonly Hit[] | null) => unknown) | null | false} [props.legend]  renders what is
@@ -96,7 +96,7 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
 
   const { name = title, note = notes.join("; ") } = picture;
   const content = menu.content ?? ((/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}</div>`);
-  const pictures = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="PictureButtons" chart=${chart.current} name=${name} note=${note} />`;
+  const pictures = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="PictureButtons" chart=${chart.current} memory=${host.memory} name=${name} note=${note} />`;
   const buttons = html`
     ${isZoomed &&
     html`<${IconButton} icon="unzoom" class="tb-stay" label="Show all of ${label}" title="Show all (double-click)" onClick=${() => chart.current?.resetZoom()} />`}

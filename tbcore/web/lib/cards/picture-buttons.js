@@ -6,6 +6,7 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { svgToPNG } from "../chart/svg.js";
 import { save } from "../ui/controls.js";
+import { FigureFields, wishesOf } from "./figure-fields.js";
 
 /** Image pixels per CSS pixel. */
 const PNG_SCALE = 2;
@@ -17,33 +18,39 @@ const WIDTHS = [
   [3.4, "one column (3.4 in)"],
   [7, "two columns (7 in)"],
 ];
-
-/** The width that was chosen last, for the next menu. */
-let lastInches = 0;
+/** The setting with the width that was chosen last. */
+const WIDTH = "figure.width";
 
 /**
- * The buttons, for a download menu; with a choice of the width, if the chart can be a figure.
+ * The buttons, for a download menu; with a choice of the width and of what a figure has, if the chart can be one.
  * @param {object} props
  * @param {import("./chart-card.js").Chart | null} props.chart  null disables the buttons
  * @param {string} props.name  name of the files, without extension
- * @param {string} [props.note]  text added to the picture, such as what it leaves out
+ * @param {string | (() => Promise<string>)} [props.note]  text added to the picture, such as what it leaves out
+ * @param {import("tbcore/host.js").Settings} props.memory  of the tab
  */
-export function PictureButtons({ chart, name, note = "" }) {
+export function PictureButtons({ chart, name, note = "", memory }) {
   const [error, setError] = useState("");
-  const [inches, setInches] = useState(lastInches);
-  /** @param {"svg" | "png"} extension */
+  const chosen = Number(new Map(Object.entries(memory.value)).get(WIDTH));
+  const inches = chart?.toFigure && WIDTHS.some(([width]) => width === chosen) ? chosen : 0;
+  /** The picture as SVG. @param {import("../chart/types.js").FigureWishes} wishes */
+  const draw = async (wishes) => {
+    const text = typeof note === "string" ? note : await note();
+    return (inches > 0 ? chart?.toFigure?.(inches, text, wishes) : chart?.toSVG(text)) ?? "";
+  };
+  /** @param {"svg" | "png" | "pdf"} extension */
   const download = async (extension) => {
     try {
-      const isFigure = inches > 0 && chart?.toFigure;
-      const svg = await (isFigure ? chart.toFigure?.(inches, note) : chart?.toSVG(note));
-      if (svg === undefined) return;
+      const svg = await draw(wishesOf(memory));
       if (extension === "svg") save(svg, `${name}.svg`, "image/svg+xml");
-      else save(await svgToPNG(svg, isFigure ? FIGURE_SCALE : PNG_SCALE), `${name}.png`);
+      else if (extension === "png") save(await svgToPNG(svg, inches > 0 ? FIGURE_SCALE : PNG_SCALE), `${name}.png`);
+      else (await import("./print-picture.js")).printPicture(svg, name);
+      setError("");
     } catch (failure) {
       setError(/** @type {Error} */ (failure).message);
     }
   };
-  const choose = (/** @type {any} */ { currentTarget }) => setInches((lastInches = Number(currentTarget.value)));
+  const choose = (/** @type {any} */ { currentTarget }) => memory.set(WIDTH, Number(currentTarget.value) ? currentTarget.value : null);
   return html`
     ${chart?.toFigure &&
     html`<label style=${{ display: "flex", alignItems: "center", gap: "6px", width: "100%", marginBottom: "6px" }} title="Figures for papers have letters of 8 points, and say what lines and bands are">
@@ -52,8 +59,10 @@ export function PictureButtons({ chart, name, note = "" }) {
         ${WIDTHS.map(([width, title]) => html`<option value=${width}>${title}</option>`)}
       </select>
     </label>`}
+    ${inches > 0 && html`<div role="group" aria-label="Figure" style=${{ width: "100%" }}><${FigureFields} ...${{ draw, memory }} drawnBy=${`${inches} ${name}`} /></div>`}
     <button type="button" class="tb-button" disabled=${!chart} onClick=${() => download("svg")}>SVG</button>
     <button type="button" class="tb-button" disabled=${!chart} onClick=${() => download("png")}>PNG</button>
+    <button type="button" class="tb-button" disabled=${!chart} title="In the browser's print dialog, choose “Save as PDF”" onClick=${() => download("pdf")}>PDF (opens the print dialog)</button>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   `;
 }

@@ -201,14 +201,16 @@ export function TagGroups({ groups: given, closed, onToggle, renderCard, order =
 
 /** Tells the styles how many columns the page has; few cards, in one row or two, are to fill the window. @param {HTMLElement} content */
 function fitCards(content) {
-  let numCards = 0;
-  for (const { children: [, grid] } of content.children) numCards += grid?.childElementCount ?? 0;
+  const sizes = Array.from(content.children, ({ children: [, grid] }) => grid?.childElementCount ?? 0);
+  const numCards = sizes.reduce((sum, size) => sum + size);
   const set = (/** @type {string} */ name, /** @type {string} */ value) => content.style.setProperty(name, value);
   // So wide that there are no more columns than cards.
   set("--tb-card-least", `${100 / (numCards + 0.9)}%`);
   // Sections that span as many columns as before would keep these, wider than the window.
   if (content.scrollWidth > content.clientWidth) set("--tb-page-columns", "1");
-  const { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
+  let { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
+  // Sections of two cards would leave a third column empty.
+  if (length === 3 && sizes.every((size) => !size || size === 2)) set("--tb-card-least", `${100 / ((length = 2) + 0.9)}%`);
   set("--tb-page-columns", `${length}`);
   set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : numCards <= 2 * length ? `min(50vh - 155px, ${80 / length}vw)` : "0px");
 }

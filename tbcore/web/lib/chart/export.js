@@ -6,6 +6,7 @@ import { BAND_OPACITY, MAX_AREAS, traceAreas, withArea } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
 import { itemKey } from "./keyboard.js";
 import { noteOf } from "./left-out.js";
+import { formatX } from "./model.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**
@@ -17,7 +18,7 @@ import { PathData, escapeXML, frameSVG } from "./svg.js";
  */
 
 /** Maps the `kind` of an axis to its title. */
-const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", number: "x", value: "value" };
+export const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", number: "x", value: "value" };
 
 /**
  * A line chart as an SVG document, large enough to be read outside the page.
@@ -61,10 +62,29 @@ export function namedItems(items, { bands }) {
   return [...named.values()];
 }
 
-/** The notes of a picture: those given, what bands are, and what the chart leaves out. @param {import("./model.js").ChartModel} model @param {string} [more] */
+/** The notes of a picture: those given, what bands and marks are, and what the chart leaves out. @param {import("./model.js").ChartModel} model @param {string} [more] */
 export function notesOf(model, more) {
   const { log } = model.y;
-  return [more ?? "", log ? `y axis: ${scaleOf(log)}` : "", ...bandNotes(model.axisItems), noteOf(model)].filter(Boolean);
+  return [more ?? "", log ? `y axis: ${scaleOf(log)}` : "", ...bandNotes(model.axisItems), ...markNotes(model), noteOf(model), ...rangeNotes(model)].filter(Boolean);
+}
+
+/** What the marks of values that are not finite mean, of those in sight. @param {import("./model.js").ChartModel} model */
+function markNotes({ axisItems, x }) {
+  const [from, to] = x.range;
+  const marked = axisItems.flatMap(({ line, band, xs, nonFinite }) => nonFinite.filter((row) => xs[row] >= from && xs[row] <= to).map((row) => ({ band, value: line ? line.value[row] : NaN })));
+  const isNaN = marked.some(({ band, value }) => !band && Number.isNaN(value));
+  const [average] = marked.flatMap(({ band }) => (band ? [band.average ?? "mean"] : []));
+  const crosses = [isNaN && "NaN", average && `one more run NaN or infinite, not in the ${average}`].filter(Boolean).join("; of a group, ");
+  return [crosses && `cross: ${crosses}`, marked.some(({ value }) => Math.abs(value) === Infinity) && "triangle: infinite"].filter((text) => text !== false);
+}
+
+/** The part of the x axis that is shown, and that of y if its ends cut lines off; `noteOf` has the ends. @param {import("./model.js").ChartModel} model */
+function rangeNotes({ axes: { xAxis, limits, tail }, x, y, view, xExtent, axisItems }) {
+  // Without means over fewer runs, of which `noteOf` says this.
+  const isCut = (/** @type {Item} */ { xs, columns: [ys] }) => ys.some((value, row) => xs[row] >= x.range[0] && xs[row] <= x.range[1] && Number.isFinite(value) && (value < y.range[0] || value > y.range[1]));
+  const whole = view && xExtent && (view[0] > xExtent[0] || view[1] < xExtent[1]) ? xExtent : null;
+  const [shown, all] = [whole && view, whole].map((range) => range?.map((value) => formatX(xAxis, value)).join(" to "));
+  return [shown && `x axis: ${shown} of ${all}`, (limits || tail) && axisItems.some(isCut) && "values beyond the y axis not shown"].filter((text) => typeof text === "string");
 }
 
 /**

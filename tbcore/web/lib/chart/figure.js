@@ -4,7 +4,7 @@
  */
 
 import { sceneMarks } from "./draw.js";
-import { lineChartSVG, namedItems, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
+import { AXIS_TITLES, lineChartSVG, namedItems, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { namesAtEnds } from "./line-names.js";
 import { escapeXML, tenth } from "./svg.js";
 
@@ -31,36 +31,44 @@ const COLORS = { text: "#000000", grid: "#e6e6e6", surface: "#ffffff" };
 const SAMPLE_WIDTH = 18;
 /** Names beside the plot take at most this share of the figure's width. */
 const MAX_NAMES_SHARE = 0.3;
+/** A legend inside the plot takes at most this share of its width. */
+const MAX_LEGEND_SHARE = 0.6;
 
-/** A line chart as SVG: as on the screen for 0 inches, otherwise as a figure. @param {number} inches @param {string} label @param {import("./model.js").ChartModel} model @param {import("./chart-frame.js").ChartFrame} frame @param {string} [more] */
-export function lineChartPicture(inches, label, model, frame, more) {
-  return inches > 0 ? lineChartFigure(inches, label, model, more) : lineChartSVG(label, model, frame, more);
+/** A line chart as SVG: as on the screen for 0 inches, otherwise as a figure. @param {number} inches @param {string} label @param {import("./model.js").ChartModel} model @param {import("./chart-frame.js").ChartFrame} frame @param {string} [more] @param {import("./types.js").FigureWishes} [wishes] */
+export function lineChartPicture(inches, label, model, frame, more, wishes) {
+  return inches > 0 ? lineChartFigure(inches, label, model, more, wishes) : lineChartSVG(label, model, frame, more);
 }
 
 /**
  * A figure of a line chart. The y axis has the label as its title; lines are named beside the plot
- * if all names fit there, otherwise in a legend; below are notes, which say what lines and areas of
- * groups are.
+ * if all names fit there, otherwise in a legend below it, or where it is wished; below are notes, which
+ * say what lines and areas of groups are.
  * @param {number} inches  width of the figure
  * @param {string} label  what the chart shows
  * @param {import("./model.js").ChartModel} model
  * @param {string} [more]  a note to put before the chart's own
+ * @param {import("./types.js").FigureWishes} [wishes]
  */
-export function lineChartFigure(inches, label, model, more) {
+export function lineChartFigure(inches, label, model, more, { legend = "outside", rename } = {}) {
   const width = inches * POINTS_PER_INCH;
   const height = Math.round(90 + 0.22 * width);
   const yTicks = model.ticks("y", height / SCALE);
   const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(0, ...yTicks.map(({ label: text }) => textWidth(text)));
-  const fitting = namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).filter(({ item }) => textWidth(item.name) <= MAX_NAMES_SHARE * width);
+  const nameOf = (/** @type {Item} */ { name, color }) => rename?.("name", name, color) || name;
+  const isOutside = legend === "outside";
+  const ends = isOutside ? namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).map(({ item, top }) => ({ name: nameOf(item), color: item.color, top })) : [];
+  const fitting = ends.filter(({ name }) => textWidth(name) <= MAX_NAMES_SHARE * width);
   // A legend of some lines would look as if these were of another kind.
   const names = fitting.length === model.axisItems.length ? fitting : [];
-  const right = Math.max(2 * MARGIN, ...names.map(({ item }) => textWidth(item.name) + 2 * MARGIN));
+  const right = Math.max(2 * MARGIN, ...names.map(({ name }) => textWidth(name) + 2 * MARGIN));
   const plot = { width: tenth(width - left - right), height };
   const xTicks = model.ticks("x", plot.width / SCALE);
   // Without a dot at each point of short lines, which would look like a code for something.
   const scene = model.scene(plot, COLORS, true);
   const bottom = LINE_HEIGHT * (model.axes.xAxis === "wall_time" ? 2 : 1) + TICK_LENGTH + LINE_HEIGHT + 2;
-  const below = [...(names.length > 0 ? [] : legendOf(namedItems(scene.axisItems, model), width, Math.floor(height / LINE_HEIGHT))), ...notesBelow(notesOf(model, more), width)];
+  const listed = names.length > 0 || legend === "none" ? [] : namedItems(scene.axisItems, model).map((item) => ({ ...item, name: nameOf(item) }));
+  const below = [...(isOutside ? legendOf(listed, width, Math.floor(height / LINE_HEIGHT)) : []), ...notesBelow(notesOf(model, more), width)];
+  const xTitle = scene.x.title || AXIS_TITLES[scene.x.kind];
   const top = FONT_SIZE;
   const fullHeight = top + height + bottom + below.reduce((sum, part) => sum + part.height, 0) + MARGIN;
   let at = top + height + bottom;
@@ -70,13 +78,14 @@ export function lineChartFigure(inches, label, model, more) {
     `<g transform="translate(${tenth(left)},${top})">`,
     `<clipPath id="plot"><rect width="${plot.width}" height="${height}"/></clipPath>`,
     ...axisSVG(scene, xTicks, yTicks),
-    textSVG(`x="${tenth(plot.width / 2)}" y="${height + bottom - 3}" text-anchor="middle"`, titleOf(scene.x)),
-    textSVG(`transform="translate(${tenth(MARGIN + FONT_SIZE - left)},${height / 2})rotate(-90)" text-anchor="middle"`, shortened(label, height)),
+    textSVG(`x="${tenth(plot.width / 2)}" y="${height + bottom - 3}" text-anchor="middle"`, titleOf({ ...scene.x, title: rename?.("x", xTitle) || xTitle })),
+    textSVG(`transform="translate(${tenth(MARGIN + FONT_SIZE - left)},${height / 2})rotate(-90)" text-anchor="middle"`, shortened(rename?.("y", label) || label, height)),
     '<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">',
     ...pathsOf(scene, LINE_SCALE),
     "</g>",
     ...pathsOfMarks(sceneMarks(scene, scene.items), COLORS.surface, LINE_SCALE),
-    ...names.map(({ item, top: middle }) => textSVG(`x="${tenth(plot.width + MARGIN)}" y="${tenth(middle + 2.8)}"`, item.name, item.color)),
+    ...names.map(({ name, color, top: middle }) => textSVG(`x="${tenth(plot.width + MARGIN)}" y="${tenth(middle + 2.8)}"`, name, color)),
+    ...(isOutside ? [] : legendInside(listed, legend, plot)),
     "</g>",
   ];
   for (const part of below) {
@@ -151,6 +160,21 @@ function legendOf(items, width, maxRows) {
     ];
   });
   return [{ height: Math.ceil(numCells / numColumns) * LINE_HEIGHT + 2, elements }];
+}
+
+/**
+ * The legend in a corner of the plot, on a ground through which lines are seen a little.
+ * @param {readonly Item[]} items @param {string} corner  "top left" @param {{ width: number, height: number }} plot
+ */
+function legendInside(items, corner, plot) {
+  const widest = Math.max(...items.map(({ name }) => textWidth(name))) + SAMPLE_WIDTH + 8;
+  const width = Math.min(widest + 2 * MARGIN, MAX_LEGEND_SHARE * plot.width);
+  const [part] = legendOf(items, width, Math.floor(plot.height / LINE_HEIGHT) - 1);
+  if (!part) return [];
+  const left = tenth(corner.endsWith("left") ? MARGIN : plot.width - width - MARGIN);
+  const top = tenth(corner.startsWith("top") ? MARGIN : plot.height - part.height - MARGIN);
+  const ground = `<rect width="${tenth(width)}" height="${part.height}" fill="${COLORS.surface}" fill-opacity="0.8"/>`;
+  return [`<g transform="translate(${left},${top})">`, ground, ...part.elements, "</g>"];
 }
 
 /** Notes as lines of text. @param {readonly string[]} notes @param {number} width @returns {Part[]} */

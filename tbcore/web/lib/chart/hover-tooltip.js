@@ -1,6 +1,7 @@
 /** The content of a chart's tooltip: a table of the points nearest to the pointer, with run, value, step and time. */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../format.js";
+import { formatMean } from "../group-figure.js";
 import { lineSample } from "../ui/colors.js";
 import { cell, span } from "../ui/tooltip.js";
 import { countText } from "./hover.js";
@@ -42,14 +43,15 @@ export function tooltipNodes(hits, axis, hint, isAll = false) {
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
-  const hasTimes = lines.some(({ line }) => line?.wallTime);
+  const hasTimes = axis.kind !== "step" && lines.some(({ line }) => line?.wallTime);
+  const isPart = bands.some(({ band, index }) => band && countText(band, index) !== String(band.numRuns ?? band.count[index]));
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", ...(axis.kind === "number" ? [shortTitle(axis)] : []), "Step", ...(hasTimes ? ["Relative"] : [])];
   const which = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : `all ${hits.length}`;
   const more = isMany ? `${which} · a: ${isAll ? "fewer" : "all"}` : "";
   const time = nearest.line?.wallTime ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(band ? [table(bands, nearest, ["Group", averageOf(band), "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
+    ...(band ? [table(bands, nearest, ["Group", bandTitle(band), ...(isPart ? ["Runs"] : [])], (hit) => bandTexts(hit, isPart)), paragraph(bandNote(band, axis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [columns(lines, perColumn, (some) => table(some, nearest, titles, (hit) => lineTexts(hit, isSmoothed, hasTimes)))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
@@ -79,6 +81,33 @@ export function shortTitle({ title }) {
   return splitName(title || "x")[1];
 }
 
+/** Distances of the tooltip from the pointer and from what it should not cover. */
+const [POINTER_PX, MARGIN_PX] = [14, 4];
+
+/**
+ * The place right or left of the pointer where a tooltip covers the fewest of these points.
+ * @param {readonly { left: number, top: number }[]} points
+ * @returns {import("../ui/tooltip.js").Place}
+ */
+export function placeBeside(points) {
+  return ([, usual], anchor, [width, height], [maxLeft, maxTop]) => {
+    const isIn = (/** @type {number} */ start, /** @type {number} */ size, /** @type {number} */ at) => at > start - MARGIN_PX && at < start + size + MARGIN_PX;
+    const within = (/** @type {number} */ place, /** @type {number} */ max) => place >= MARGIN_PX && place <= max;
+    const tops = [usual, anchor.top - height / 2, anchor.top - POINTER_PX - height, MARGIN_PX, maxTop].filter((top) => within(top, maxTop));
+    const lefts = [anchor.left + POINTER_PX, anchor.left - POINTER_PX - width].filter((left) => within(left, maxLeft));
+    /** @type {[left: number, top: number] | null} */
+    let best = null;
+    let least = Infinity;
+    for (const left of lefts) {
+      for (const top of tops) {
+        const covered = points.filter((point) => isIn(left, width, point.left) && isIn(top, height, point.top)).length;
+        if (covered < least) [best, least] = [[left, top], covered];
+      }
+    }
+    return best;
+  };
+}
+
 /** The text that screen readers announce for a point. @param {Hit} hit @param {XAxis} axis */
 export function spokenOf(hit, axis) {
   const { name, line, band, index } = hit;
@@ -88,8 +117,13 @@ export function spokenOf(hit, axis) {
 }
 
 /** The heading of a group's values. @param {Hit} hit */
-function averageOf({ band }) {
-  return capitalized(band?.average ?? "mean");
+function bandTitle({ band }) {
+  return `${capitalized(band?.average ?? "mean")} ${isAround(band?.label) ? "±" : "[low, high]"}`;
+}
+
+/** Whether a band is as far below the mean as above it, by its meaning in words. @param {string} [label] */
+function isAround(label) {
+  return label?.startsWith("±") ?? false;
 }
 
 /** A text with a capital at its start. @param {string} text */
@@ -175,10 +209,11 @@ function lineTexts({ line, index }, isSmoothed, hasTimes) {
   ];
 }
 
-/** The cells of a band's point. @param {Hit} hit */
-function bandTexts({ band, index }) {
+/** The cells of a band's point. @param {Hit} hit @param {boolean} isPart  whether some means are not of all runs */
+function bandTexts({ band, index }, isPart) {
   if (!band) return [];
+  const [mean, low, high] = [band.mean, band.low, band.high].map((column) => column[index]);
   // Without a spread, as of two runs, there are no edges.
-  const edges = [band.low, band.high].map((column) => (Number.isNaN(column[index]) ? "–" : formatValue(column[index])));
-  return [formatValue(band.mean[index]), ...edges, countText(band, index)];
+  const figure = Number.isNaN(low) ? formatValue(mean) : isAround(band.label) ? formatMean(mean, (high - low) / 2) : `${formatValue(mean)} [${formatValue(low)}, ${formatValue(high)}]`;
+  return [figure, ...(isPart ? [countText(band, index)] : [])];
 }

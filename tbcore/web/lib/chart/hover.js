@@ -125,6 +125,16 @@ export function hitAt(scene, item, index) {
   return hitOf(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : scene.height);
 }
 
+/** Where the lines end that are in sight, in CSS pixels inside the plot. @param {Scene} scene */
+export function endsOf(scene) {
+  const { toX, toY } = pixelScales(scene);
+  return scene.items.flatMap(({ xs, ys }) => {
+    let last = xs.length - 1;
+    while (last >= 0 && !(Number.isFinite(ys[last]) && toX(xs[last]) <= scene.width)) last--;
+    return last < 0 ? [] : [{ left: toX(xs[last]), top: toY(ys[last]) }];
+  });
+}
+
 /** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
 function hitOf({ line, band, name, run, color }, index, left, top) {
   return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };

@@ -84,7 +84,7 @@ export class LineChart {
 
   /**
    * Replaces all lines. View and hover stay as they are, so this can be called whenever lines grow.
-   * @param {readonly import("./types.js").Line[]} lines  in drawing order
+   * @param {readonly import("./types.js").Line[]} lines  the first is drawn above all others
    */
   setLines(lines) {
     this.#model.lines = lines;
@@ -119,7 +119,7 @@ export class LineChart {
     if (this.#model.setAxes(axes)) this.#update();
   }
 
-  /** Names up to eight lines and bands beside their ends, where that fits; not in a narrow chart. @param {boolean} isNamed */
+  /** Names up to twelve lines and bands at their ends; not in a narrow chart. @param {boolean} isNamed */
   async nameLines(isNamed) {
     if (isNamed === this.#isNamed) return;
     this.#isNamed = isNamed;
@@ -196,11 +196,11 @@ export class LineChart {
   /**
    * The chart as a figure for a paper: an SVG document of this width, with letters of 8 points.
    * @param {number} inches  0 for the size on the screen, and its letters
-   * @param {string} [note]
+   * @param {string} [note] @param {import("./types.js").FigureWishes} [wishes]
    * @returns {Promise<string>}
    */
-  async toFigure(inches, note) {
-    return (await import("./figure.js")).lineChartPicture(inches, this.#options.label, this.#model, this.#frame, note);
+  async toFigure(inches, note, wishes) {
+    return (await import("./figure.js")).lineChartPicture(inches, this.#options.label, this.#model, this.#frame, note, wishes);
   }
 
   /** Removes the chart from its element. */

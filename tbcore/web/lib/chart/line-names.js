@@ -4,8 +4,8 @@ import { FONT, pixelScales } from "./axes.js";
 
 /** @typedef {import("./types.js").Item} Item */
 
-/** Charts with more lines name none of them beside the plot. */
-const MAX_NAMED_LINES = 8;
+/** Figures with more lines name none of them beside the plot, and neither do charts on the screen with more than the second number. */
+const [MAX_NAMED_LINES, MAX_ON_SCREEN] = [8, 12];
 /** The part of the plot at its right edge whose points say where a line is, as a share of its width: the last point alone may be noise. */
 const END_SHARE = 0.03;
 /** Lines that end farther from the right edge are not named beside the plot, as a share of its width. */
@@ -23,10 +23,10 @@ const MAX_SHARE = 0.25;
 
 /** The space for names beside the plot, CSS pixels; false for none. @param {import("./model.js").ChartModel} model @param {number} width  of the chart, CSS pixels */
 export function spaceForNames({ axisItems }, width) {
-  if (width < MIN_CHART_WIDTH_PX || axisItems.length > MAX_NAMED_LINES) return false;
+  if (width < MIN_CHART_WIDTH_PX || axisItems.length > MAX_ON_SCREEN) return false;
   const context = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
   context.font = `11px ${FONT}`;
-  const widths = axisItems.map(({ name }) => Math.ceil(context.measureText(name).width)).filter((each) => each <= MAX_SHARE * width);
+  const widths = axisItems.map(({ name }) => Math.ceil(context.measureText(fitted(context, name, MAX_SHARE * width)).width));
   return widths.length > 0 ? Math.max(...widths) + 2 * MARGIN_PX : false;
 }
 
@@ -36,11 +36,64 @@ export function drawNames(context, scene) {
   if (width < MIN_CHART_WIDTH_PX) return;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const { item, top } of namesAtEnds(scene, TEXT_HEIGHT_PX)) {
-    if (context.measureText(item.name).width > MAX_SHARE * width) continue;
+  context.lineWidth = 3;
+  context.lineJoin = "round";
+  context.strokeStyle = scene.colors.surface;
+  const texts = new Map(scene.axisItems.map((item) => [item, fitted(context, item.name, MAX_SHARE * width)]));
+  const textOf = (/** @type {Item} */ item) => texts.get(item) ?? "";
+  for (const { item, left, top } of namesOnScreen(scene, TEXT_HEIGHT_PX, (item) => context.measureText(textOf(item)).width)) {
+    context.strokeText(textOf(item), left, top);
     context.fillStyle = item.color;
-    context.fillText(item.name, scene.width + MARGIN_PX, top);
+    context.fillText(textOf(item), left, top);
   }
+}
+
+/** A name without its beginning, if all of it is too wide: names mostly differ at their ends. @param {CanvasRenderingContext2D} context @param {string} name @param {number} width  CSS pixels */
+function fitted(context, name, width) {
+  if (context.measureText(name).width <= width) return name;
+  let from = 1;
+  while (from < name.length && context.measureText(`…${name.slice(from)}`).width > width) from++;
+  return `…${name.slice(from)}`;
+}
+
+/**
+ * The names of all lines in sight, none over another: right of the plot in the order of the lines that end near its edge; of a
+ * line that ends before, at its end, or if another name is there, right of the plot as in a legend.
+ * @param {import("./types.js").Scene} scene
+ * @param {number} textHeight  CSS pixels
+ * @param {(item: Item) => number} widthOf  of a name, CSS pixels
+ * @returns {{ item: Item, left: number, top: number }[]}  where each name begins, and its middle
+ */
+export function namesOnScreen(scene, textHeight, widthOf) {
+  const { axisItems, width, height } = scene;
+  if (axisItems.length > MAX_ON_SCREEN) return [];
+  /** @type {{ item: Item, left: number, top: number }[]} */
+  const inside = [];
+  const beside = axisItems.flatMap((item) => {
+    const top = topAtEdge(scene, item);
+    if (top >= 0 && top <= height) return [{ item, top }];
+    const end = lastInSight(scene, item);
+    if (!end) return [];
+    const left = end.left + MARGIN_PX;
+    const right = left + widthOf(item);
+    const isTaken = inside.some((other) => Math.abs(other.top - end.top) < textHeight && other.left < right && left < other.left + widthOf(other.item));
+    if (isTaken || right > width) return [{ item, top: end.top }];
+    inside.push({ item, left, top: end.top });
+    return [];
+  });
+  beside.sort((a, b) => a.top - b.top);
+  const tops = spread(beside.map(({ top }) => top), textHeight, height);
+  return [...inside, ...beside.map(({ item }, index) => ({ item, left: width + MARGIN_PX, top: tops[index] }))];
+}
+
+/** The last point of a line inside the plot, CSS pixels; null if none is. @param {import("./types.js").Scene} scene @param {Item} item */
+function lastInSight(scene, { xs, ys }) {
+  const { toX, toY } = pixelScales(scene);
+  for (let i = xs.length - 1; i >= 0; i--) {
+    const [left, top] = [toX(xs[i]), toY(ys[i])];
+    if (left >= 0 && left <= scene.width && top >= 0 && top <= scene.height) return { left, top };
+  }
+  return null;
 }
 
 /**

@@ -38,7 +38,7 @@ export class ChartModel {
   /** @type {readonly Band[]} */ bands = [];
   /** @type {typeof import("./bands.js") | null} null until there are bands */ bandCode = null;
   /** @type {typeof import("./left-out.js") | null} null until a chart may leave something out */ leftOut = null;
-  /** @type {Item[]} in drawing order */ items = [];
+  /** @type {Item[]} faint lines, means and lines; of each kind, the first is drawn above the others */ items = [];
   /** @type {Range | null} the visible range of the x axis, in its units; null for the full range */
   view = null;
   /** @type {Range | null} range of all known x, in axis coordinates */ fullRange = null;

@@ -5,8 +5,8 @@
 
 import { Tooltip, readOutNodes } from "../ui/tooltip.js";
 import { at, valueAt } from "./axes.js";
-import { spokenOf, tooltipNodes } from "./hover-tooltip.js";
-import { drawOverlay, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
+import { placeBeside, spokenOf, tooltipNodes } from "./hover-tooltip.js";
+import { drawOverlay, endsOf, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
 import { itemOf, selectionAfter } from "./keyboard.js";
 import { ChartPin } from "./pin.js";
 
@@ -180,7 +180,8 @@ export class Pointing {
     const avoid = [card, element].map((area) => area.getBoundingClientRect());
     const table = card.querySelector(".tb-legend")?.getBoundingClientRect();
     if (table) avoid.unshift(around(avoid[0], table));
-    this.#tooltip.show(content, { left: box.left + left, top: box.top + (top || 0) }, spoken, avoid);
+    const points = [...listed, ...(scene ? endsOf(scene) : [])].map((point) => ({ left: box.left + point.left, top: box.top + point.top }));
+    this.#tooltip.show(content, { left: box.left + left, top: box.top + (top || 0) }, spoken, avoid, placeBeside(points));
   }
 
   /** Notifies `onHover` and the shared cursor. @param {Hit[]} hits */

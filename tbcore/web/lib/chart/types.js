@@ -107,6 +107,12 @@ export {};
  *   reach far out of the range of all others, at first and when these names change; `clip` leaves them out
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
+ * @typedef {object} FigureWishes  what a figure for a paper has in place of its own
+ * @property {string} [legend]  the place of the legend: "outside", which is the default, "top left", "top
+ *   right", "bottom left", "bottom right", or "none"
+ * @property {(kind: "name" | "x" | "y", text: string, color?: string) => string} [rename]  called for each
+ *   name of a line or group and for the titles of both axes; "" keeps the text
+ *
  * @typedef {object} Item  a line or band, converted to axis coordinates
  * @property {Line | null} line
  * @property {Band | null} band
@@ -189,7 +195,7 @@ export {};
  *
  * @typedef {object} Scene  a chart as it was last drawn; the functions that draw it and that find
  *   its points depend on nothing else
- * @property {readonly Item[]} items  in drawing order
+ * @property {readonly Item[]} items  in the order of the legend: see `linesOf`
  * @property {readonly Item[]} axisItems  those that determine the ranges of the axes
  * @property {Axis & { kind: XAxis }} x
  * @property {Axis} y

@@ -80,11 +80,8 @@ function open() {
       if (answer) /** @type {(...args: unknown[]) => void} */ (answer)(...data.args);
     });
     document.addEventListener("keydown", onKeyDown);
-    window.addEventListener("error", ({ error, message }) => sendError("error", error ?? message));
-    window.addEventListener("unhandledrejection", (event) => {
-      if (networkErrors.has(event.reason)) event.preventDefault();
-      else sendError("error", event.reason);
-    });
+    // The tab shows what is not prevented.
+    window.addEventListener("unhandledrejection", (event) => networkErrors.has(event.reason) && event.preventDefault());
     send("hello");
   });
 }
@@ -131,7 +128,10 @@ function hostOf(name, values) {
       ownKeys = keys;
       send("keys", keys.map(({ key, label, act }) => ({ key, label, acts: act !== undefined })));
     },
-    showError: (error) => sendError("showError", error),
+    showError(error) {
+      if (error instanceof Error) send("showError", error.name, error.message, error.stack ?? "");
+      else send("showError", "Error", String(error), "");
+    },
   };
 }
 
@@ -210,10 +210,4 @@ function onKeyDown(event) {
 function isTyping(target) {
   if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
   return target instanceof HTMLElement && (target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName));
-}
-
-/** @param {"error" | "showError"} what @param {unknown} error */
-function sendError(what, error) {
-  if (error instanceof Error) send(what, error.name, error.message, error.stack ?? "");
-  else send(what, "Error", String(error), "");
 }

@@ -15,6 +15,9 @@ const PAGE = new URL(new URL(import.meta.url).searchParams.get("page") ?? "", ne
  */
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads";
 
+/** Time in which a page calls `connect()` after it was loaded. */
+const CONNECT_TIMEOUT_MS = 5000;
+
 /** The values of the host that the page gets. */
 const VALUES = /** @type {const} */ (["runs", "wantedRuns", "archived", "groups", "hoveredRun", "step", "settings", "preferences", "memory", "theme", "notice", "generations"]);
 /** Those of them that the page may set. */
@@ -36,9 +39,30 @@ export default {
     /** @param {string} tbcore @param {unknown[]} args */
     const send = (tbcore, ...args) => frame.contentWindow?.postMessage({ tbcore, args }, location.origin);
 
+    let isConnected = false;
+    let hasFailed = false;
+    /** Shows an error above the page. @param {Error} error */
+    const report = (error) => {
+      hasFailed = true;
+      reportError(error);
+    };
+    /** Shows what the page does not catch, also before it has connected. @param {Event} event */
+    const onError = (event) => {
+      // Later, since the page's own listeners may prevent that.
+      setTimeout(() => {
+        if (!host.signal.aborted && !event.defaultPrevented) report(uncaught(event));
+      });
+    };
+    /** The window is that of the empty frame until the page has been loaded, and in most browsers it stays the same. */
+    const listen = () => {
+      for (const kind of ["error", "unhandledrejection"]) frame.contentWindow?.addEventListener(kind, onError, { signal: host.signal });
+    };
+
     /** What the page may ask for, by the name in the message. */
     const requests = {
       hello() {
+        isConnected = true;
+        listen();
         const values = Object.fromEntries(VALUES.map((name) => [name, cloneable(host, name)]));
         send("hello", host.name, values, colors(host));
       },
@@ -52,8 +76,6 @@ export default {
       key: (key) => host.element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true })),
       /** Shows an error in place of the page. @param {string} name @param {string} message @param {string} stack */
       showError: (name, message, stack) => host.showError(errorOf(name, message, stack)),
-      /** Shows an error above the page. @param {string} name @param {string} message @param {string} stack */
-      error: (name, message, stack) => reportError(errorOf(name, message, stack)),
     };
 
     /** @param {MessageEvent} event */
@@ -70,9 +92,32 @@ export default {
     frame.src = PAGE.href;
     const loaded = new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
     host.element.append(frame);
+    listen();
     await loaded;
+    /** @param {string} text */
+    const reportSilence = (text) => isConnected || hasFailed || report(errorOf("Error", text, ""));
+    const missing = missingScript(frame.contentWindow);
+    if (missing) reportSilence(`the script ${missing} could not be loaded`);
+    const timer = setTimeout(reportSilence, CONNECT_TIMEOUT_MS, `the page ${PAGE.pathname} has not called connect() of tbcore/frame.js`);
+    return () => clearTimeout(timer);
   },
 };
+
+/** The address of a script that the server did not send. A window gets no event of it. @param {Window | null} page */
+function missingScript(page) {
+  const loaded = /** @type {PerformanceResourceTiming[]} */ (page?.performance.getEntriesByType("resource") ?? []);
+  return loaded.find(({ initiatorType, responseStatus }) => /script|other/.test(initiatorType) && responseStatus >= 400)?.name;
+}
+
+/** The error of an event of the page. @param {Event} event */
+function uncaught(event) {
+  const { error, message, reason, filename, lineno } = /** @type {ErrorEvent & PromiseRejectionEvent} */ (event);
+  // An error of another window is no instance of this one's `Error`.
+  const thrown = error ?? reason ?? message;
+  const { name = "Error", message: text = String(thrown), stack = "" } = Object(thrown);
+  const isLocated = !filename || stack.includes(filename);
+  return errorOf(name, isLocated ? text : `${text} (${filename}:${lineno})`, stack);
+}
 
 /**
  * A value of the host in a form that messages can have. Of the generations, `of` becomes a map with

@@ -9,6 +9,8 @@ const POINTER_DISTANCE_PX = 14;
 /** Distance of the tooltip from the areas to avoid and from the edges of the window. */
 const MARGIN_PX = 4;
 
+/** Where a tooltip is, of a size and within a maximum; null for the usual place. @typedef {(usual: [left: number, top: number], anchor: { left: number, top: number }, size: [width: number, height: number], max: [left: number, top: number]) => [left: number, top: number] | null} Place */
+
 /** A tooltip, whose element is created when it is first shown. */
 export class Tooltip {
   #owner;
@@ -27,12 +29,13 @@ export class Tooltip {
    * @param {string | null} [spoken]  text to announce to screen readers
    * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of
    *   preference: the first one that has space around it is used
+   * @param {Place} [place]  where it is if no area has; by default below and right of the anchor
    */
-  show(content, anchor, spoken = null, avoid = []) {
+  show(content, anchor, spoken = null, avoid = [], place) {
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();
-    position(box, anchor, avoid);
+    position(box, anchor, avoid, place);
     if (spoken === null) return;
     if (!this.#spoken) {
       this.#spoken = span("tb-hidden", "");
@@ -105,8 +108,9 @@ export function span(className, text) {
  * @param {HTMLElement} box
  * @param {{ left: number, top: number }} anchor
  * @param {readonly DOMRect[]} avoid
+ * @param {Place} [place]
  */
-function position(box, anchor, avoid) {
+function position(box, anchor, avoid, place) {
   const { width, height } = box.getBoundingClientRect();
   const maxLeft = document.documentElement.clientWidth - MARGIN_PX - width;
   const maxTop = window.innerHeight - MARGIN_PX - height;
@@ -114,6 +118,7 @@ function position(box, anchor, avoid) {
   const beside = (start, end, size, max) => (end <= max ? end : start - size);
   let left = beside(anchor.left - POINTER_DISTANCE_PX, anchor.left + POINTER_DISTANCE_PX, width, maxLeft);
   let top = beside(anchor.top - POINTER_DISTANCE_PX, anchor.top + POINTER_DISTANCE_PX, height, maxTop);
+  [left, top] = place?.([left, top], anchor, [width, height], [maxLeft, maxTop]) ?? [left, top];
   for (const area of avoid) {
     const vertical = beside(area.top - MARGIN_PX, area.bottom + MARGIN_PX, height, maxTop);
     const horizontal = beside(area.left - MARGIN_PX, area.right + MARGIN_PX, width, maxLeft);

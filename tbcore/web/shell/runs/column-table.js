@@ -6,20 +6,28 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
-import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, sortGroups } from "../state/group-columns.js";
+import { commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
+import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatGroupMarks, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, repetitionsIn, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { isLive } from "../state/tree.js";
-import { fitAgain, fitListFor } from "./fit.js";
+import { fitAgain, fitListFor, namesWidth } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
 /** @import { Row } from "../state/tree.js" */
 /** @typedef {ReturnType<typeof makeTable>} Table */
+/** @typedef {ReturnType<Table["layoutFor"]>} Layout */
+/** The widths of the columns, in characters. @typedef {readonly { numChars: number, stepChars: number, markChars: number, isText: boolean }[]} Widths */
 
 /** What stands before a column's text where the order of the list is stored. */
 const [ASCENDING, DESCENDING] = ["+", "-"];
 
+/** Number of characters of the heading of a column that is empty in all rows. */
+const EMPTY_CHARS = 4;
+/** How much of the list names take at most while columns are cut. */
+const MAX_NAMES_SHARE = 2 / 3;
+/** Space beside the text of a cell, as in lazy.css. */
+const CELL_PADDING_PX = 12;
 /** Padding at both sides of a cell that is cut, as in lazy.css. */
 const CUT_PADDING_PX = 8;
 /** What is visible of a cell must be as wide as a digit and an ellipsis with padding, or its text is not shown. */
@@ -40,14 +48,15 @@ export function makeTable(state) {
       return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute, spread.value);
     }),
   );
-  const decimals = computed(() => statistics.value.map((groups) => decimalsOf(groups, average.value)));
+  const decimals = computed(() =>
+    columns.value.map(({ text, attribute }, i) => decimalsOf(statistics.value[i], average.value) || decimalsOfColumn(attributes.columnOf(text).value, attribute)),
+  );
   const widths = computed(() =>
     columns.value.map((column, i) => {
       const values = attributes.columnOf(column.text).value;
-      const { figureChars: chars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null, decimals.value[i]);
-      const figureChars = Array.from(members.value?.values() ?? []).reduce((most, runs) => Math.max(most, values ? formatSpan(runs, values, column.attribute).length : 0), chars);
+      const { figureChars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null, decimals.value[i]);
       const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
-      return { ...measureColumn(column, values, figureChars), stepChars: Math.max(stepChars, countChars) };
+      return { ...measureColumn(column, values, figureChars, decimals.value[i]), stepChars, markChars: countChars };
     }),
   );
   /** The column that the list is sorted by; null if the list has its usual order. */
@@ -61,17 +70,42 @@ export function makeTable(state) {
     const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
     return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, groups: statistics.value[columns.value.indexOf(sorted.value.column)] };
   });
+  /** The hyperparameters that may tell which runs of groups are pairs, where means are compared. */
+  const repetitions = computed(() => (members.value && sorted.value && average.value === "mean" && hasAverages(sorted.value.column.attribute) ? repetitionsIn(attributes) : []));
   /** What stands beside the means of the column that the list is sorted by. */
   const marks = computed(() => {
     const { column, values, isDescending } = sorting.value ?? {};
     if (!column || !values || !members.value || average.value !== "mean" || !hasAverages(column.attribute)) return null;
-    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true);
+    const hparams = repetitions.value.map((text) => /** @type {const} */ ([text, attributes.columnOf(text).value ?? new Map()]));
+    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true, hparams);
   });
+  /** The widths of the columns in a list of these rows. Those that are empty there have few characters. @param {readonly Row[]} rows @returns {Widths} */
+  const widthsFor = (rows) =>
+    widths.value.map((width, i) => {
+      const { heading, attribute, text } = columns.value[i];
+      const isEmpty = rows.every((row) => cellOf(table, i, row).text === "");
+      if (isEmpty) return { ...width, numChars: Math.min(heading.length, EMPTY_CHARS), stepChars: 0, markChars: 0 };
+      const values = attributes.columnOf(text).value;
+      if (!values || attribute?.kind !== "fact") return width;
+      return { ...width, numChars: rows.reduce((most, { kind, runs }) => Math.max(most, kind === "run" ? 0 : formatSpan(runs, values, attribute).length), width.numChars) };
+    });
+  /** What `layoutFor` has computed last, and of what. */
+  let last = { rows: /** @type {readonly Row[]} */ ([]), measured: /** @type {unknown} */ (null), layout: { widths: /** @type {Widths} */ ([]), style: {} } };
+  /** The widths of the columns in a list of these rows, and the style of the list. @param {readonly Row[]} rows */
+  const layoutFor = (rows) => {
+    const measured = widths.value;
+    if (last.rows !== rows || last.measured !== measured) {
+      const own = widthsFor(rows);
+      const sizes = own.map(({ numChars, stepChars, markChars }) => `${numChars}ch + max(${stepChars}ch * var(--shows-steps, 1), ${markChars}ch) + ${CELL_PADDING_PX}px + `);
+      last = { rows, measured, layout: { widths: own, style: { "--columns": `calc(${sizes.join("")}0px)` } } };
+    }
+    return last.layout;
+  };
   let stopReading = () => {};
   effect(() => {
     const stopBefore = stopReading;
     const lasts = members.value ? columns.value.flatMap(({ attribute }) => lastOf(attribute) ?? []) : [];
-    stopReading = attributes.want([...columns.value.map(({ text }) => text), ...lasts]);
+    stopReading = attributes.want([...columns.value.map(({ text }) => text), ...lasts, ...repetitions.value]);
     stopBefore();
   });
   /** Sorts by a column: first ascending, then descending, then not. @param {Column} column */
@@ -85,12 +119,13 @@ export function makeTable(state) {
     const options = { isDescending, attribute: column.attribute };
     return groupOf ? sortGroups(runs, values, groupOf, groups, options) : sortRuns(runs, values, options);
   };
-  return { state, columns, average, spread, marks, decimals, statistics, widths, sorted, toggleSort, Heads, Cells, Orders };
+  const table = { state, columns, average, spread, marks, decimals, statistics, layoutFor, sorted, toggleSort, Heads, Cells, Orders };
+  return table;
 }
 
-/** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
-function Heads({ table }) {
-  const { state, columns, average, spread, statistics, widths, sorted, toggleSort } = table;
+/** The row of headings. A click on a heading sorts by its column. @param {{ table: Table, rows: readonly Row[], widths: Widths }} props */
+function Heads({ table, rows, widths }) {
+  const { state, columns, average, spread, statistics, sorted, toggleSort } = table;
   const error = attributesFor(state).error.value;
   const unknown = attributesFor(state).unknown.value;
   /** What the title of a column's heading says. @param {Column} column */
@@ -102,13 +137,13 @@ function Heads({ table }) {
     return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
   };
   const row = useRef(/** @type {HTMLElement | null} */ (null));
-  useHiddenParts(row, widths.value);
+  useHiddenParts(row, widths, rows, state.noted.value);
   // Waits for the groups and the values, since figures of groups are wide.
   const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
   const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, state.rules.value?.figure.value]]);
   useEffect(() => {
     if (isRead) fitListFor(shown);
-  }, [isRead, shown, widths.value]);
+  }, [isRead, shown, widths]);
   useEffect(() => {
     // A mark beside a name, such as NaN, makes all names wider; figures of groups come later than their columns.
     const observer = new ResizeObserver(fitAgain);
@@ -123,7 +158,7 @@ function Heads({ table }) {
     ${columns.value.map((column, i) => {
       const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
       const isUnknown = unknown.has(column.text) || column.error !== null;
-      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${statistics.value[i] ? "tb-figures" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
+      return html`<span key=${column.text} class="tb-cell ${widths[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths[i])}>
         <button type="button" class=${isUnknown ? "tb-unknown" : ""} aria-label=${formatName(column.heading)} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
           <${Name} name=${column.heading} />${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
@@ -144,26 +179,26 @@ function Orders({ table: { columns, sorted } }) {
   );
 }
 
-/** The cells of a row. @param {{ table: Table, row: Row }} props */
-function Cells({ table, row }) {
-  const { columns, widths } = table;
-  return columns.value.map((column, i) => {
-    const { text, step, title, isOwn } = cellOf(table, i, row);
+/** The cells of a row. @param {{ table: Table, row: Row, widths: Widths }} props */
+function Cells({ table, row, widths }) {
+  return table.columns.value.map((column, i) => {
+    const { text, step = "", mark = "", counts, title, isOwn } = cellOf(table, i, row);
+    const { isText, stepChars, markChars } = widths[i];
     return html`<span
       key=${column.text}
-      class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${isOwn ? "" : "tb-dim"}"
+      class="tb-cell ${isText ? "tb-text" : ""} ${isOwn ? "" : "tb-dim"}"
       role="gridcell"
       title=${title}
-      style=${styleOf(i, widths.value[i])}
+      style=${styleOf(i, widths[i])}
     >
-      ${text}${widths.value[i].stepChars > 0 && html`${" "}<small class="tb-step">${step}</small>`}
+      ${text}${stepChars + markChars > 0 && html`<small class="tb-step ${mark ? "tb-mark" : ""}" role=${mark ? "img" : undefined} aria-label=${counts}> ${mark || step}</small>`}
     </span>`;
   });
 }
 
-/** The style of a cell: the width of its column, and how much of it is hidden. @param {number} i @param {{ numChars: number, stepChars: number }} width */
-function styleOf(i, { numChars, stepChars }) {
-  return { "--chars": `${numChars}ch`, "--step-chars": `${stepChars}ch`, "--left": `var(--left-${i}, 0px)`, "--right": `var(--right-${i}, 0px)`, "--seen": `var(--seen-${i}, 1)` };
+/** The style of a cell: the width of its column, and how much of it is hidden. @param {number} i @param {Widths[number]} width */
+function styleOf(i, { numChars, stepChars, markChars }) {
+  return { "--chars": `${numChars}ch`, "--step-chars": `${stepChars}ch`, "--mark-chars": `${markChars}ch`, "--left": `var(--left-${i}, 0px)`, "--right": `var(--right-${i}, 0px)`, "--seen": `var(--seen-${i}, 1)` };
 }
 
 /**
@@ -171,15 +206,21 @@ function styleOf(i, { numChars, stepChars }) {
  * edge of the list, as `--left-0`, `--right-0` and so on. Cells leave these free, so that a value
  * that does not fit into the rest ends with an ellipsis, and never looks like a shorter number. If
  * not even a digit and an ellipsis fit, `--seen-0` is 0.
+ * Before, it gives the names the width of the longest one, up to a share of the list.
  * @param {{ readonly current: HTMLElement | null }} heads  the row of headings
- * @param {unknown} widths
+ * @param {Widths} widths
+ * @param {readonly Row[]} rows
+ * @param {ReadonlyMap<string, import("../../host.js").Noted>} noted  names that users gave to runs
  */
-function useHiddenParts(heads, widths) {
+function useHiddenParts(heads, widths, rows, noted) {
   useEffect(() => {
     const list = /** @type {HTMLElement | null | undefined} */ (heads.current?.closest(".tb-list"));
     if (!heads.current || !list) return undefined;
     const [names, ...cells] = heads.current.children;
+    let longest = 0;
     const measure = () => {
+      longest ||= namesWidth(list, rows, noted);
+      list.style.setProperty("--names", `${Math.min(longest, Math.floor(MAX_NAMES_SHARE * list.clientWidth))}px`);
       const start = names.getBoundingClientRect().right;
       const end = list.getBoundingClientRect().left + list.clientLeft + list.clientWidth;
       const boxes = cells.map((cell) => cell.getBoundingClientRect());
@@ -195,12 +236,22 @@ function useHiddenParts(heads, widths) {
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(list);
+    // Marks of NaN come after the names.
+    let hasMarks = list.querySelector(".tb-nan") !== null;
+    const marks = new MutationObserver(() => {
+      if (hasMarks || !list.querySelector(".tb-nan")) return;
+      hasMarks = true;
+      longest = 0;
+      measure();
+    });
+    marks.observe(list, { childList: true, subtree: true });
     list.addEventListener("scroll", measure, { passive: true });
     return () => {
       observer.disconnect();
+      marks.disconnect();
       list.removeEventListener("scroll", measure);
     };
-  }, [widths]);
+  }, [widths, rows, noted]);
 }
 
 /**
@@ -214,25 +265,25 @@ function cellOf({ state, columns, average, decimals, marks, sorted, statistics }
   const column = columns.value[i];
   const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
-  if (column.error !== null) return { text: "", step: "", title: column.title, isOwn: true };
-  if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
+  if (column.error !== null) return { text: "", title: column.title, isOwn: true };
+  if (!values) return { text: "…", title: "Reading values…", isOwn: false };
   const found = kind === "group" ? statistics.value[i]?.get(name) : undefined;
   if (found && attribute) {
     const text = formatGroup(found, average.value, decimals.value[i]);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
     const best = sorted.value?.column === column ? marks.value?.get(name) : undefined;
     const title = [describeGroupCell({ ...found, live }, attribute, average.value), best?.title].filter(Boolean).join("\n");
-    return { text, step: formatGroupCounts(found, best?.mark), title: text === "" ? undefined : title, isOwn: true };
+    return { text, mark: formatGroupMarks(found, best?.mark), counts: formatGroupCounts(found, best?.mark) || undefined, title: text === "" ? undefined : title, isOwn: true };
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);
   if (value === undefined) {
     const span = formatSpan(runs, values, attribute);
-    return { text: span, step: "", title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
+    return { text: span, title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
   }
   const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
   const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}`;
-  return { text: formatCell(value, attribute), step: formatCellStep(attribute, at), title, isOwn };
+  return { text: formatCell(value, attribute, decimals.value[i]), step: formatCellStep(attribute, at), title, isOwn };
 }
 
 /** Whether a run is being written. @param {State} state @param {string} run */

@@ -55,13 +55,36 @@ export function moveEdge(event, handle, width, limited, rows, noted) {
  * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list, of which few are rendered
  */
 function fittingWidth(sidebar, rows) {
-  const row = sidebar.querySelector(".tb-run:has(.tb-nan)") ?? sidebar.querySelector(".tb-run") ?? sidebar.querySelector(".tb-folder");
-  const list = row?.closest(".tb-list");
-  if (!row || !list) return null;
+  const list = /** @type {HTMLElement | null} */ (sidebar.querySelector(".tb-list"));
+  const width = list && widestRow(list, rows);
+  return width && Math.max(MIN_FITTING_WIDTH_PX, width + sidebar.offsetWidth - list.clientWidth);
+}
+
+/**
+ * The width at which no name beside the columns is cut, in CSS pixels.
+ * @param {HTMLElement} list
+ * @param {readonly import("../state/tree.js").Row[]} rows
+ * @param {ReadonlyMap<string, import("../../host.js").Noted>} noted  names that users gave to runs
+ */
+export function namesWidth(list, rows, noted) {
+  return widestRow(list, rows.map((row) => ({ ...row, label: noted.get(row.key)?.label ?? row.label })), true) ?? 0;
+}
+
+/**
+ * The width of the widest row in CSS pixels, or of what is before its columns; null if there are no rows.
+ * @param {HTMLElement} list
+ * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list, of which few are rendered
+ * @param {boolean} [isName]
+ */
+function widestRow(list, rows, isName = false) {
+  const row = list.querySelector('.tb-row:has(.tb-nan, .tb-run-info [title*="archived"])') ?? list.querySelector(".tb-run") ?? list.querySelector(".tb-folder");
+  if (!row) return null;
   const probe = /** @type {HTMLElement} */ (row.cloneNode(true));
   const name = /** @type {HTMLElement} */ (probe.querySelector(".tb-name"));
   Object.assign(probe.style, { position: "absolute", width: "max-content", visibility: "hidden" });
-  /** @type {HTMLElement} */ (probe.querySelector(".tb-row-main")).style.flexWrap = "nowrap";
+  const main = /** @type {HTMLElement} */ (probe.querySelector(".tb-row-main"));
+  main.style.flexWrap = "nowrap";
+  if (isName) main.style.minWidth = "0";
   /** @param {typeof rows[number]} row */
   const length = ({ label, depth }) => label.length + CHARS_PER_LEVEL * depth;
   const longest = [...rows].sort((a, b) => length(b) - length(a)).slice(0, NUM_MEASURED);
@@ -69,10 +92,10 @@ function fittingWidth(sidebar, rows) {
   const widths = longest.map(({ label, depth }) => {
     probe.style.setProperty("--depth", String(depth));
     name.textContent = label;
-    return probe.getBoundingClientRect().width;
+    return (isName ? main : probe).getBoundingClientRect().width;
   });
   probe.remove();
-  return Math.max(MIN_FITTING_WIDTH_PX, Math.ceil(Math.max(...widths)) + sidebar.offsetWidth - list.clientWidth);
+  return Math.ceil(Math.max(...widths));
 }
 
 /** The width of the names in the list, with what stands beside them, in CSS pixels. */

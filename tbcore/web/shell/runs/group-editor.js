@@ -93,9 +93,12 @@ export function GroupEditor({ state, onClose }) {
         </button>`,
       )}
       ${hparams.slice(0, MAX_SUGGESTED).map(
-        ({ name, numValues }) => html`<button type="button" aria-pressed=${`by:${name}` === applied} onClick=${() => choose(`by:${name}`)}>
-          <span>By ${formatName(name)}</span><small>${plural(numValues, "value")}</small>
-        </button>`,
+        ({ name, numValues, numRanges }) => {
+          const word = `by:${name}${numRanges ? "~" : ""}`;
+          return html`<button type="button" aria-pressed=${word === applied} onClick=${() => choose(word)}>
+            <span>By ${formatName(name)}</span><small>${numRanges ? plural(numRanges, "range") : plural(numValues, "value")}</small>
+          </button>`;
+        },
       )}
     </div>`}
     <input
@@ -135,6 +138,8 @@ export function GroupEditor({ state, onClose }) {
         <dd>runs whose names differ only in numbers at the end of path segments</dd>
         <dt>by:lr,optimizer</dt>
         <dd>runs with the same hyperparameters; also values, as by:loss:last</dd>
+        <dt>by:lr~</dt>
+        <dd>runs with hyperparameters in the same range: 1 to 2, 2 to 5, 5 to 10, 10 to 20 …</dd>
       </dl>
     </details>
     <div class="tb-group-buttons">

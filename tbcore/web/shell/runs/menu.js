@@ -106,11 +106,12 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
     <p>${formatName(row.name)}</p>
-    ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
+    ${row.kind === "all" && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
     ${first.length > FIRST[0] &&
     html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
-      <span>Only the first, ${order}</span>
+      <span>Only the first</span>
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
+      <i>${order}</i>
     </div>`}
     ${state.notes.value?.menu(row.runs, item)}
     ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, shownName), () => act(state, plugin, row.runs, shownName)))}

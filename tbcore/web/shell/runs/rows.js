@@ -13,16 +13,14 @@ import { formatName, formatStep, formatTime, plural } from "../../lib/format.js"
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
 import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
-import { describeRun, isLive, shortAge } from "../state/tree.js";
+import { describeRun, describeSource, runState, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
-/** Space beside the text of a cell, as in lazy.css. */
-const CELL_PADDING_PX = 12;
 /** By which Page Up and Page Down move. */
 const ROWS_PER_PAGE = 12;
 
 /** @import { State } from "../state/reader-state.js" */
-/** @import { Table } from "./column-table.js" */
+/** @import { Layout, Table } from "./column-table.js" */
 /** @import { Row } from "../state/tree.js" */
 /** The context menu of a row; of all runs without one. @typedef {{ event: MouseEvent, row?: Row }} Menu */
 
@@ -89,10 +87,10 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
     }
     return true;
   }, [details, now]);
-  const widths = table?.widths.value ?? [];
+  const layout = table?.layoutFor(rows);
   return html`<div
     class="tb-runs-rows ${table ? "tb-with-columns" : ""} ${isSameAge ? "tb-same-age" : ""}"
-    style=${{ "--columns": `calc(${widths.map(({ numChars, stepChars }) => `${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${CELL_PADDING_PX}px + `).join("")}0px)` }}
+    style=${layout?.style}
     onPointerLeave=${() => (state.hoveredRun.value = null)}
   >
     <${VirtualList}
@@ -104,12 +102,13 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
       showIndex=${toFocus.current === rows[current].key ? current : undefined}
       keepIndex=${current}
       onKeyDown=${onKeyDown}
-      header=${table && html`<${table.Heads} table=${table} />`}
+      header=${table && html`<${table.Heads} table=${table} rows=${rows} ...${layout} />`}
       renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
         html`<${RunRow}
           state=${state}
           row=${row}
           table=${table}
+          layout=${layout}
           index=${index}
           isCurrent=${index === current}
           toFocus=${toFocus}
@@ -124,9 +123,9 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
 
 /**
  * One row of the list. The Tab key focuses the current row.
- * @param {Common & { row: Row, index: number, isCurrent: boolean, toFocus: { current: string }, onFocus: () => void, onCheck: (row: Row, event: MouseEvent) => void }} props
+ * @param {Common & { row: Row, layout: Layout | undefined, index: number, isCurrent: boolean, toFocus: { current: string }, onFocus: () => void, onCheck: (row: Row, event: MouseEvent) => void }} props
  */
-function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu, onFocus, onCheck }) {
+function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle, onMenu, onFocus, onCheck }) {
   const { kind, name, label, part, depth, runs } = row;
   const isRun = kind === "run";
   const box = useRef(/** @type {HTMLElement | null} */ (null));
@@ -139,6 +138,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
   const diverged = divergedRuns(state, runs);
   // Marks come after the first charts.
   const notes = state.notes.value;
+  const source = isRun && state.runDetails.value.get(name)?.source;
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
@@ -171,7 +171,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
             >
               <${Icon} name="chevron" />
             </button>`}
-        <label title=${noted?.title}>
+        <label title=${source ? `${noted?.title ?? formatName(name)}\n${describeSource(source)}` : noted?.title}>
           <input
             ref=${box}
             type="checkbox"
@@ -186,7 +186,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
           <${Name} name=${noted?.label || label} part=${noted?.label ? [0, 0] : part} />
         </label>
         ${!row.isOpen && notes?.mark(runs)}
-        ${diverged.length > 0 && notes && html`<${Lazy} load=${() => import("./diverged.js")} of="DivergedMark" ...${{ state, row, diverged }} />`}
+        ${diverged.length > 0 && notes && html`<${Lazy} load=${() => import("./diverged.js")} of="DivergedMark" ...${{ state, row, diverged, isCurrent }} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
         ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run") + archived}>${numChecked > 0 && numChecked < numRuns && `${formatStep(numChecked)} of `}${formatStep(numRuns)}${archived}</span>`}
@@ -206,7 +206,7 @@ function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu
         </button>
       </span>
     </div>
-    ${table && html`<${table.Cells} table=${table} row=${row} />`}
+    ${table && html`<${table.Cells} table=${table} row=${row} ...${layout} />`}
   </div>`;
 }
 
@@ -216,8 +216,10 @@ function Age({ state, run }) {
   if (!details) return null;
   const now = state.now.value;
   const { last } = details;
+  const own = runState(details, now);
+  const mark = (own === "failed" || (own === "live" && state.connection.value !== "retrying")) && own;
   return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
-    ${isLive(details, now) && state.connection.value !== "retrying" && html`<i role="img" aria-label="live"></i>`}<span>${last ? shortAge(now - last) : ""}</span>
+    ${mark && html`<i role="img" aria-label=${mark}></i>`}<span>${last ? shortAge(now - last) : ""}</span>
   </span>`;
 }
 

@@ -11,6 +11,9 @@ import { repetitionsOf } from "../state/repetitions.js";
 /** The answers, by log directory: "average" while the colours are those that the offer set; "not now" ends the offer. */
 const answers = openPreferences("#seeds");
 
+/** For how long a line says that the offer was accepted, unless it has the pointer or the focus. */
+const UNDO_MS = 20_000;
+
 /** The log directory whose answer is stored; "" until it is known. @param {State} state */
 const logdirOf = (state) => state.frontends.value?.logdir ?? "";
 
@@ -20,7 +23,7 @@ const answerFor = (logdir) => new Map(Object.entries(answers.values.value)).get(
 /**
  * The offer, which is for the runs that would then be shown, or of which the newest groups would. It
  * is made at each visit on which runs are neither grouped nor coloured by a rule, until the reader declines it. Under the pointer it does not appear, so that nobody accepts it
- * by a click on the row that was there. After it was accepted, a line in its place undoes it.
+ * by a click on the row that was there. After it was accepted, a line in its place undoes it for a while.
  * @param {{ state: State }} props
  */
 export function SeedsOffer({ state }) {
@@ -35,6 +38,12 @@ export function SeedsOffer({ state }) {
   const [isVisible, setVisible] = useState(false);
   /** What the accepted offer averages over; "" if it was not accepted in this visit. */
   const [accepted, setAccepted] = useState("");
+  const line = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (!accepted) return undefined;
+    const timer = setInterval(() => line.current?.matches(":hover, :focus-within") || setAccepted(""), UNDO_MS);
+    return () => clearInterval(timer);
+  }, [accepted]);
   useEffect(() => {
     if (!isOffered || isVisible) return;
     const list = document.querySelector(".tb-runs");
@@ -56,7 +65,7 @@ export function SeedsOffer({ state }) {
   };
 
   if (accepted && state.groupRule.value === "seeds" && state.colorRule.value === "family") {
-    return html`<div class="tb-offer" role="status">
+    return html`<div class="tb-offer" role="status" ref=${line}>
       <p>Averaged over ${accepted}, coloured by family</p>
       <button type="button" class="tb-button" onClick=${undo}>Undo</button>
     </div>`;

@@ -72,16 +72,37 @@ function headingOf({ kind, name, stat, step }) {
 
 // --- values --------------------------------------------------------------------------------------
 
-/** A value as short text: numbers have at most eight characters. @param {AttributeValue} value @param {Attribute | null} attribute */
-export function formatCell(value, attribute) {
+/** A value as short text: numbers have at most eight characters. @param {AttributeValue} value @param {Attribute | null} attribute @param {number} [decimals]  what `decimalsOfColumn` returns */
+export function formatCell(value, attribute, decimals = 0) {
   if (typeof value !== "number") return formatName(String(value));
   if (attribute?.stat === "nan") return formatStep(value);
   if (attribute?.kind === "fact") return attribute.name === "step" ? formatStep(value) : formatDuration(value);
+  const own = formatNumber(value);
+  if (decimals === 0 || !Number.isFinite(value)) return own;
+  const fixed = value.toFixed(decimals);
+  // What is much smaller or larger than other values has digits of its own.
+  return fixed.length <= NUMBER_CHARS && (Math.abs(value) >= 10 ** (2 - decimals) || Number(fixed) === Number(own)) ? fixed : own;
+}
+
+/** A number with at most four significant digits, and eight characters. @param {number} value */
+function formatNumber(value) {
   for (let digits = 4; digits > 0; digits--) {
     const text = formatValue(value, digits);
     if (text.length <= NUMBER_CHARS) return text;
   }
   return value.toExponential(2).replace("e+", "e");
+}
+
+/**
+ * The decimals that the values of a tag have in common: those of the one that has the most, if the
+ * largest has so many; 0 for another column.
+ * @param {Values | null} values @param {Attribute | null} attribute
+ */
+export function decimalsOfColumn(values, attribute) {
+  if (attribute?.kind !== "value" || attribute.stat === "nan") return 0;
+  const parts = Array.from(values?.values() ?? []).slice(0, MAX_MEASURED).map((value) => /^(-?\d+)(?:\.(\d+))?$/.exec(formatCell(value, attribute)));
+  const [whole, decimals] = [1, 2].map((part) => parts.reduce((most, found) => Math.max(most, found?.[part]?.length ?? 0), 0));
+  return Math.max(0, Math.min(decimals, NUMBER_CHARS - 1 - whole));
 }
 
 /** A value in full, with the step that it was logged at. @param {AttributeValue} value @param {Attribute | null} attribute @param {number} [step] */
@@ -114,14 +135,15 @@ export function measureSteps({ attribute }, steps) {
  * @param {Column} column
  * @param {Values | null} values
  * @param {number} [figureChars]  the width of the figures of groups
+ * @param {number} [decimals]  what `decimalsOfColumn` returns
  */
-export function measureColumn({ heading, attribute }, values, figureChars = 0) {
+export function measureColumn({ heading, attribute }, values, figureChars = 0, decimals = 0) {
   let numChars = attribute?.kind === "fact" || (values && values.size > MAX_MEASURED) ? NUMBER_CHARS : MIN_CHARS;
   let isText = false;
   for (const value of values?.values() ?? []) {
     if (typeof value === "string") isText = true;
     const isMeasured = numChars < NUMBER_CHARS || typeof value !== "number" || attribute?.name === "step";
-    if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute).length);
+    if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute, decimals).length);
   }
   // The heading has a sign for the order after it.
   const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, attribute ? HEADING_CHARS : NUMBER_CHARS) + 2));

@@ -3,7 +3,7 @@
  * table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { marksOfBest } from "../../lib/comparisons.js";
+import { isRepetition, marksOfBest } from "../../lib/comparisons.js";
 import { formatStep } from "../../lib/format.js";
 import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure, isAround } from "../../lib/group-figure.js";
 import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
@@ -16,10 +16,12 @@ import { membersOf } from "./grouped.js";
 /** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { Values } from "./columns.js" */
 
-/** With more groups, not every figure is formatted to find the column's width. */
-const MAX_MEASURED = 500;
+/** The mark of a group with too few values for a comparison. */
+const TOO_SMALL = "n too small";
 /** How many more decimals than the figure with the fewest the figures of a column have in common. */
 const MAX_MORE_DECIMALS = 1;
+/** With more groups, not every figure is formatted to find the column's width. */
+const MAX_MEASURED = 500;
 
 /** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
 export function hasAverages(attribute) {
@@ -62,10 +64,17 @@ function loggedOf(runs, values, last, attribute) {
  * @param {Values | null} last  what `lastIn` returns
  * @param {Attribute | null} attribute
  * @param {boolean} isDescending
+ * @param {Parameters<typeof marksOfBest>[2]} [hparams]
  */
-export function marksOfColumn(members, values, last, attribute, isDescending) {
-  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min");
+export function marksOfColumn(members, values, last, attribute, isDescending, hparams) {
+  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min", hparams);
   return new Map(Array.from(members.keys(), (name, i) => [name, marks[i]]));
+}
+
+/** The hyperparameters that number repetitions; none while their names are read. @param {import("./attributes.js").Attributes} attributes */
+export function repetitionsIn(attributes) {
+  attributes.wantNames();
+  return attributes.names.value?.hparams.filter(isRepetition).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
 }
 
 /** The column of the last values that tells which runs behind a column of lowest or highest values have diverged, and behind one of values at a step have ended before; null for another column. @param {Attribute | null} attribute */
@@ -86,13 +95,25 @@ export function describeGroups(average, spread) {
 
 /** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] @param {number} [decimals]  at least */
 export function formatGroup(statistics, average = "mean", decimals = 0) {
-  return statistics.count + statistics.nonfinite + (statistics.ended ?? 0) === 0 ? "" : figureAlone(statistics, AVERAGES[average], decimals);
+  const { count, nonfinite, ended = 0, low } = statistics;
+  if (count + nonfinite + ended === 0) return "";
+  const isAlone = decimals > 0 && count > 0 && (count === 1 || Number.isNaN(low));
+  return isAlone ? formatCell(statistics.average, null, decimals) : figureAlone(statistics, AVERAGES[average], decimals);
 }
 
 /** What stands beside the figure of a group, such as `≈ best, 2 not finite`; "" for nothing. @param {Statistics} statistics @param {string} [mark] */
 export function formatGroupCounts(statistics, mark) {
   const { count, nonfinite, missing = 0, ended = 0 } = statistics;
   return [...new Set([...(mark ? [mark] : []), ...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })])].join(", ");
+}
+
+/** What `formatGroupCounts` says, in a few characters: `4/5` are in the figure or not finite, `×2` are not finite, as a cross in charts is. @param {Statistics} statistics @param {string} [mark] */
+export function formatGroupMarks(statistics, mark) {
+  const { low, count, nonfinite, missing = 0, ended = 0, diverged = 0 } = statistics;
+  const bad = diverged + (count > 0 ? nonfinite : 0);
+  const isSmall = mark === TOO_SMALL || (count > 1 && Number.isNaN(low));
+  const marks = [mark !== TOO_SMALL && mark, isSmall && "n<3", count + nonfinite > 0 && missing + ended > 0 && `${count + nonfinite}/${count + nonfinite + missing + ended}`, bad > 0 && `×${bad}`];
+  return marks.filter(Boolean).join(" ");
 }
 
 /**
@@ -120,11 +141,15 @@ export function decimalsOf(statistics, average) {
   return found.length === 0 ? 0 : Math.min(found[found.length - 1], found[0] + MAX_MORE_DECIMALS);
 }
 
-/** The lowest and the highest value of runs that have no fact in common: `820–1,180`; "" unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+/** The lowest and the highest value of runs that have no fact in common; null unless there are two. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
+function spanOf(runs, values, attribute) {
+  const numbers = attribute?.kind === "fact" ? runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b) : [];
+  return numbers[0] < numbers[numbers.length - 1] ? [numbers[0], numbers[numbers.length - 1]] : null;
+}
+
+/** The same as text: `820–1,180`; "" unless the values differ as they are shown. @param {readonly string[]} runs @param {Values} values @param {Attribute | null} attribute */
 export function formatSpan(runs, values, attribute) {
-  if (attribute?.kind !== "fact") return "";
-  const numbers = runs.flatMap((run) => (values.has(run) ? [Number(values.get(run))] : [])).sort((a, b) => a - b);
-  const [low, high] = [numbers[0], numbers[numbers.length - 1]].map((number) => number !== undefined && formatCell(number, attribute));
+  const [low, high] = spanOf(runs, values, attribute)?.map((number) => formatCell(number, attribute)) ?? [];
   return low && high && low !== high ? `${low}–${high}` : "";
 }
 
@@ -132,7 +157,7 @@ export function formatSpan(runs, values, attribute) {
 export function measureGroups(statistics, average, marks, decimals) {
   const all = [...(statistics?.values() ?? [])];
   const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
-  const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupCounts(group, marks?.get(name)?.mark)));
+  const countChars = longest(Array.from(statistics ?? [], ([name, group]) => formatGroupMarks(group, marks?.get(name)?.mark)));
   return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average, decimals))), countChars: countChars && countChars + 1 };
 }
 
@@ -160,7 +185,7 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
  * average and what is around it, or both ends of what is beside it; then the
  * number of finite values and that of others; of lowest and highest values, how many runs end with
  * NaN or infinity all the same, and of values at a step, how many runs ended before and are in no
- * other number. For each other column what all runs have in common.
+ * other number. For each other column what all runs have in common; of facts, else the lowest and the highest: `820–1180`.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, last?: Values | null }[]} columns
@@ -174,7 +199,7 @@ export function groupTableOf(runs, groupOf, columns, average = "mean", spread = 
   const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? partsOf(attribute).map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
     const cells = columns.flatMap(({ attribute, values, last }) => {
-      if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
+      if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? spanOf(members, values ?? new Map(), attribute)?.join("–") ?? ""];
       const statistics = statisticsOfRuns(members, values ?? new Map(), average, last, attribute, spread);
       const { low, high, count, nonfinite, diverged = 0, ended = 0 } = statistics;
       const ends = isAround(spread) ? [deviationOf(statistics)] : [low, high];

@@ -4,7 +4,7 @@ import { computed } from "@preact/signals-core";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { formatAttribute } from "../../lib/queries/names.js";
 import { attributesFor } from "./attributes.js";
-import { attributesOf, groupRuns } from "./groups.js";
+import { attributesOf, groupRuns, rangeText } from "./groups.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { PartsOfRuns } from "../../host.js" */
@@ -12,6 +12,8 @@ import { attributesOf, groupRuns } from "./groups.js";
 
 /** Number of hyperparameters that are read for suggestions. */
 const MAX_HPARAMS = 50;
+/** With more numbers than these, ranges of a hyperparameter are suggested. */
+const MAX_NUMBERS = 12;
 
 /**
  * The group of each run, also of archived ones; null without a valid rule. And why the rule is invalid. While attributes are read, or
@@ -42,10 +44,10 @@ export function mistakeIn(state, text, hasClose) {
 }
 
 /**
- * The hyperparameters whose values differ, but are not all different, with their numbers of values;
- * empty while they are read, which is until the signal is aborted.
+ * The hyperparameters whose values differ, but are not all different, with their numbers of values, and of many numbers also
+ * the number of ranges; empty while they are read, which is until the signal is aborted.
  * @param {ServerState} state @param {AbortSignal} signal
- * @returns {ReadonlySignal<{ name: string, numValues: number }[]>}
+ * @returns {ReadonlySignal<{ name: string, numValues: number, numRanges: number }[]>}
  */
 export function differingHparams(state, signal) {
   const attributes = attributesFor(state);
@@ -62,8 +64,10 @@ export function differingHparams(state, signal) {
   });
   return computed(() =>
     names.value.flatMap((name) => {
-      const numValues = new Set(attributes.columnOf(name).value?.values()).size;
-      return numValues > 1 && numValues < state.allRuns.value.length ? [{ name, numValues }] : [];
+      const values = new Set(attributes.columnOf(name).value?.values());
+      const areMany = [...values].filter((value) => typeof value === "number").length > MAX_NUMBERS;
+      const numRanges = areMany ? new Set([...values].map(rangeText)).size : 0;
+      return values.size > 1 && (values.size < state.allRuns.value.length || numRanges > 1) ? [{ name, numValues: values.size, numRanges }] : [];
     }),
   );
 }
@@ -82,6 +86,6 @@ export function groupsBy(state, rule, signal) {
   return computed(() => {
     const found = groupingBy(state, rule, before, true);
     before = found.groupOf;
-    return { ...found, suggested: suggested?.value.map(({ name }) => `by:${name}`) ?? [] };
+    return { ...found, suggested: suggested?.value.map(({ name, numRanges }) => `by:${name}${numRanges ? "~" : ""}`) ?? [] };
   });
 }

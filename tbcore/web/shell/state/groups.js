@@ -11,12 +11,14 @@
  *     numbers           removes an integer at the end of each path segment
  *     by:lr,optimizer   attributes: runs with equal values are a group, `lr=0.1, optimizer=adam`.
  *                       Runs for training and evaluation are separate groups
+ *     by:lr~            ranges of numbers: runs between two of 1, 2, 5, 10, 20, 50, ... are a group,
+ *                       `lr=0.001 to 0.002`. The lower end is in the range
  *
  * A run that does not match, or that has none of the attributes, is a group of its own. Pure
  * functions, no DOM; loaded when runs are grouped.
  */
 
-import { groupText } from "../../lib/queries/names.js";
+import { groupText, readNumber } from "../../lib/queries/names.js";
 import { groupsOf } from "./tree.js";
 import { PART, WORDS } from "../../lib/word-rules.js";
 
@@ -74,27 +76,49 @@ export function suggestRules(runs) {
 // --- attributes ----------------------------------------------------------------------------------
 
 /**
- * The texts of attributes in a rule, such as `lr` and `optimizer` of `by:lr,optimizer`. Commas in
+ * The texts of attributes in a rule, such as `lr` and `optimizer` of `by:lr~,optimizer`. Commas in
  * double quotes are part of an attribute. Other rules have none.
  * @param {string} rule
  */
 export function attributesOf(rule) {
-  if (!rule.startsWith("by:")) return [];
-  const parts = rule.slice(3).match(/(?:"[^"]*"?|[^",])+/g) ?? [];
-  return parts.flatMap((part) => part.trim() || []);
+  return termsOf(rule).map(({ text }) => text);
+}
+
+/** The attributes in a rule, and whether runs with values in one range are a group. @param {string} rule */
+function termsOf(rule) {
+  const parts = (rule.startsWith("by:") && rule.slice(3).match(/(?:"[^"]*"?|[^",])+/g)) || [];
+  return parts.flatMap((part) => {
+    const text = part.trim();
+    const isRange = /[^~]~$/.test(text);
+    return text ? { text: isRange ? text.slice(0, -1) : text, isRange } : [];
+  });
+}
+
+/**
+ * The range of 1, 2, 5, 10, 20, 50, ... that has a number, with its lower end; the text of any other
+ * value.
+ * @param {AttributeValue} value
+ */
+export function rangeText(value) {
+  const text = groupText(value);
+  const [, sign, digit, exponent] = /^(-?)([1-9])[\d.]*e(.*)$/.exec(Number(readNumber(text) ?? NaN).toExponential()) ?? [];
+  if (!digit) return text;
+  const ends = Number(digit) < 2 ? [1, 2] : Number(digit) < 5 ? [2, 5] : [5, 10];
+  const [first, last] = ends.map((end) => groupText(Number(`${sign}${end}e${exponent}`)));
+  return sign ? `${last} to ${first}` : `${first} to ${last}`;
 }
 
 /** @param {string} rule @param {ColumnOf} columnOf @param {(attribute: string) => string} nameOf @returns {Grouper | null} null while attributes are read */
 function byAttributes(rule, columnOf, nameOf) {
-  const attributes = attributesOf(rule);
-  if (attributes.length === 0) throw new SyntaxError("name hyperparameters after by:, as in by:lr,optimizer");
-  if (attributes.map(columnOf).includes(null)) return null;
-  const names = [...new Map(attributes.map((text) => [nameOf(text), text]))];
-  const columns = names.map(([, text]) => columnOf(text));
+  const terms = termsOf(rule);
+  if (terms.length === 0) throw new SyntaxError("name hyperparameters after by:, as in by:lr,optimizer");
+  if (terms.map(({ text }) => columnOf(text)).includes(null)) return null;
+  const names = [...new Map(terms.map((term) => [nameOf(term.text), term]))];
+  const columns = names.map(([, { text }]) => columnOf(text));
   return (run) => {
     const values = columns.map((column) => column?.get(run));
     if (values.every((value) => value === undefined)) return run;
-    const texts = values.map((value, i) => (value === undefined ? `no ${names[i][0]}` : `${names[i][0]}=${groupText(value)}`));
+    const texts = values.map((value, i) => (value === undefined ? `no ${names[i][0]}` : `${names[i][0]}=${(names[i][1].isRange ? rangeText : groupText)(value)}`));
     return texts.join(", ") + (PART.exec(run)?.[0] ?? "");
   };
 }

@@ -118,6 +118,8 @@ export function findParts(siblings) {
 
 // --- when runs were written ----------------------------------------------------------------------
 
+/** How a run may have ended, as the program says that logged it. */
+const ENDS = ["finished", "failed"];
 /** A run is live if it was written to within this time. Most training loops log more often. */
 const LIVE_SECONDS = 300;
 /**
@@ -127,17 +129,29 @@ const LIVE_SECONDS = 300;
 const ORDER_SECONDS = 60;
 
 /**
- * Whether the run is being written: its files were changed recently, and its last event was
+ * Whether the run is being written: see runState.
+ * @param {RunDetails} details
+ * @param {number} now  seconds since the epoch
+ */
+export function isLive(details, now) {
+  return runState(details, now) === "live";
+}
+
+/**
+ * `finished` or `failed` if another program logged how the run ended; "" if it logged neither that
+ * nor times; otherwise `live` or `quiet`. A run is live, being written, if its files were changed recently, and its last event was
  * logged shortly before that change. File times alone are not enough, because copied files are new
  * whatever they contain. Event times alone are not enough either, because the clocks of machines
  * differ.
  * @param {RunDetails} details
  * @param {number} now  seconds since the epoch
  */
-export function isLive({ last, modified }, now) {
-  if (last === null) return false;
+export function runState({ last, modified, source }, now) {
+  if (source && (ENDS.includes(source.state) || !(source.has_times || source.state))) return source.state;
+  if (last === null) return "quiet";
   const written = modified ?? last;
-  return Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS;
+  const isNew = Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS;
+  return isNew ? "live" : "quiet";
 }
 
 /**
@@ -169,14 +183,25 @@ export function shortAge(seconds) {
   return days < 366 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
 }
 
+/** Maps the states of runs of other programs to sentences. */
+const SENTENCES = new Map([["finished", " It finished."], ["failed", " It failed."], ["running", " It has logged no end."]]);
+
+/** Where a run of another program is from, and what that says about its end. @param {NonNullable<RunDetails["source"]>} source */
+export function describeSource({ file, has_times: hasTimes, state }) {
+  return `From ${file}${hasTimes ? "" : ", which has no times of its own"}.${SENTENCES.get(state) ?? ""}`;
+}
+
 /** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */
 export function describeRun(details, now, formatTime) {
   const { start, last, source } = details;
+  const state = runState(details, now);
+  const minutes = LIVE_SECONDS / 60;
   const lines = [
     start !== null && `First event ${formatTime(start)}.`,
-    last !== null && `Last event ${formatTime(last)}.`,
-    `${isLive(details, now) ? "Live: new" : "Not live: no new"} events in the last ${LIVE_SECONDS / 60} minutes.`,
-    source && `From ${source.file}${source.has_times ? "" : ", which has no times of its own"}.`,
+    last !== null && `${source && !source.has_times ? "File last written" : "Last event"} ${formatTime(last)}.`,
+    state === "live" && `Live: new events in the last ${minutes} minutes.`,
+    state === "quiet" && `Not live: no new events in the last ${minutes} minutes.`,
+    source && describeSource(source),
   ];
   return lines.filter(Boolean).join("\n");
 }
