@@ -79,13 +79,18 @@ def connected(
                 line = one_line(f"cannot connect to the cluster {cluster}: {why}")
                 raise OptionError(line) from None
         stack.enter_context(client)
-        if not client.scheduler_info()["workers"]:
+
+        def num_workers() -> int:
+            # A client whose scheduler is gone for long closes itself, and then has no such entry.
+            return len(client.scheduler_info().get("workers", ()))
+
+        if not num_workers():
             logger.warning("the cluster has no worker yet; waiting for one")
             client.wait_for_workers(1)
         _check_workers(client, specs, place)
         # Dask itself retries a task whose worker died, up to three times.
         executor = client.get_executor(pure=False, retries=0)
-        yield executor, lambda: len(client.scheduler_info()["workers"])
+        yield executor, num_workers
 
 
 def _address_of(cluster: str) -> str:

@@ -120,6 +120,21 @@ def connect(
         each.close()
 
 
+def test_a_client_that_gave_up_its_scheduler_has_no_workers(
+    connect: Callable[[Callable[..., Any]], Coordinator],
+    cluster: Cluster,
+    limits: Callable[..., None],
+) -> None:
+    """The command asks for their number while it may not know yet that the scheduler is gone."""
+    from tbcore_index import cluster as module
+
+    limits(module, _CONNECT_SECONDS=5)
+    coordinator = connect(work)
+    until(lambda: coordinator._num_workers() > 0)
+    cluster.scheduler.kill()
+    until(lambda: coordinator._num_workers() == 0)
+
+
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
     """`work` that takes a while, and says in a file which process works."""
     folder = str(marker)
@@ -386,6 +401,6 @@ def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:
 def test_no_cluster_there(logdir: Path, tmp_path: Path, limits: Callable[..., None]) -> None:
     from tbcore_index import cluster as module
 
-    limits(module, _CONNECT_SECONDS=1)
+    limits(module, _CONNECT_SECONDS=5)
     with pytest.raises(OptionError, match=r"^cannot connect to the cluster tcp://127.0.0.1:9: "):
         update(logdir, tmp_path / "index", "--cluster", "tcp://127.0.0.1:9")
