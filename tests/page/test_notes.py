@@ -118,7 +118,7 @@ def test_a_star_is_seen_by_another_browser_and_by_its_query(
     """With the mouse in the row, or the key of the focused row; nothing in the row moves."""
     page, other = open_writing(new_profile(), server), new_profile().open(server.url)
     other.get_by_label("Filter runs").fill("is:starred")
-    other.get_by_text("Nothing matches. Still shown for a moment: all.").wait_for()
+    other.get_by_text("No runs match “is:starred”.").wait_for()
     row = Page(page).run("sweep/lr1")
     name = row.locator(".tb-name")
     row.hover()
