@@ -94,7 +94,7 @@ def test_two_charts_have_a_log_axis_and_one_from_0_to_1(server: Any, new_profile
     fields = [form.get_by_label(name).input_value() for name in ("Scale", "From", "To")]
     assert fields == ["", "0", "1"]
     figure = saved(linked, "SVG")
-    assert ">y axis: 0 to 1<" in figure
+    assert ">y axis: 0 to 1, values beyond the y axis not shown<" in figure
     assert y_ticks(figure)[0] == "0"
     assert y_ticks(figure)[-1] == "1.0"
     rows = list(csv.DictReader(saved(linked, "CSV as drawn").splitlines()))

@@ -81,7 +81,7 @@ def test_one_choice_sets_the_spread_of_tables_and_of_charts(open_page: Any) -> N
     page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
     cells = "() => [...document.querySelectorAll('.tb-cell')].map((cell) => cell.innerText.trim())"
     until(lambda: "1.45 ± 0.62 CI" in page.evaluate(cells))
-    assert any("n too small" in cell for cell in page.evaluate(cells))
+    assert any("n<3" in cell for cell in page.evaluate(cells))
     legend = "() => tb.all('.tb-legend')[0]?.innerText ?? ''"
     until(lambda: "1.45 ± 0.62 CI" in page.evaluate(legend))
     assert "Final: mean ± 95 % CI" in page.evaluate(legend)
