@@ -17,7 +17,7 @@
  * @property {Partial<Record<Field, unknown>>} [set]
  * @property {readonly string[]} [add_labels]
  * @property {readonly string[]} [remove_labels]
- * @property {Record<string, string>} [ids]  of runs of other programs, which their names may not be any more
+ * @property {readonly string[]} [ids]  of what each of `runs` is read from: it changes nothing if a name is that of another run by then
  */
 
 /** The fields that are set to nothing. @type {Fields} */

@@ -144,7 +144,7 @@ export function drawMarks(context, scene, items) {
   }
 }
 
-/** The marks of items, as path data. @param {Scene} scene @param {readonly Item[]} items */
+/** The marks of items, as path data, from back to front: those of the first item above all others. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
   const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving;
   /** @type {number[]} */
@@ -155,7 +155,7 @@ export function sceneMarks(scene, items) {
     if (!isDrawn && item.nonFinite.length === 0) return [];
     const marks = (item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip, taken);
     return isDrawn ? [{ color: item.color, ...marks }] : [];
-  });
+  }).reverse();
 }
 
 /** @type {Raster | null} shared by all charts */
