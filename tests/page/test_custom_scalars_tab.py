@@ -155,12 +155,12 @@ def test_a_line_far_out_of_range_is_left_out_in_one_click(
     chart = Chart(title="all", multiline=MultilineChartContent(tag=["loss"]))
     log_layout(tmp_path, "seed0", Layout(category=[Category(title="Losses", chart=[chart])]))
     page = profile.open(serve(tmp_path).url, "#custom_scalars")
-    # Whether the line of a tame run is in the upper half of the plot.
+    # Whether the line of a tame run, the first, is in the upper half of the plot.
     is_high = """() => {
       const canvas = tb.canvas('all');
       const half = [canvas.width, Math.floor(canvas.height / 2)];
       const { data } = canvas.getContext('2d').getImageData(0, 0, ...half);
-      const color = [1, 3, 5].map((at) => parseInt(tb.colors().seed4.slice(at, at + 2), 16));
+      const color = [1, 3, 5].map((at) => parseInt(tb.colors().seed0.slice(at, at + 2), 16));
       return data.some((value, index) => index % 4 === 3 && value > 128
         && color.every((part, k) => Math.abs(part - data[index - 3 + k]) < 30));
     }"""
