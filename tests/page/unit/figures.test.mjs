@@ -157,6 +157,9 @@ test("the note of a figure says what marks are, and which part of the axes is sh
   const failing = band("g", 1, { label: "quartiles", average: "median", nonfinite: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 0 : 1))) });
   assert.equal(noteOf({ bands: [failing] }), "median of 5 runs, band: quartiles; cross: one more run NaN or infinite, not in the median");
   assert.equal(noteOf({ bands: [failing], lines: [line("a", [1, NaN, -Infinity])] }), "median of 5 runs, band: quartiles; cross: NaN; of a group, one more run NaN or infinite, not in the median; triangle: infinite");
+  const several = (/** @type {number[]} */ ...numbers) => band("g", 1, { nonfinite: column(Array.from({ length: 101 }, (_, i) => numbers[Math.floor(i / 25)] ?? numbers.at(-1))) });
+  assert.match(noteOf({ bands: [several(0, 3)] }), /cross: 3 more runs NaN or infinite, not in the mean/);
+  assert.match(noteOf({ bands: [several(0, 1, 3)] }), /cross: 1 to 2 more runs NaN or infinite, not in the mean/);
   assert.equal(noteOf({ bands: [failing], view: [0, 40] }), "median of 5 runs, band: quartiles; x axis: 0 to 40 of 0 to 100");
   const long = line("a", Array.from({ length: 200 }, (_, i) => i));
   assert.equal(noteOf({ lines: [long], view: [500, 1500] }), "x axis: 500 to 1,500 of 0 to 1,990");

@@ -214,7 +214,7 @@ const MIN_DOT_DISTANCE_PX = 10;
  *     dot        a segment of one point, or every point where points are far apart and the line
  *                is not dashed for fewer runs
  *     cross      NaN, at the top of the plot, where it does not look like a value, below those of
- *                other lines at the same x; in a band, one more run whose value is not finite
+ *                other lines at the same x; in a band, one or more further runs whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
  *     arrow      an outlier above or below the plot
  *

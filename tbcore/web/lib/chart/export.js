@@ -71,10 +71,13 @@ export function notesOf(model, more) {
 /** What the marks of values that are not finite mean, of those in sight. @param {import("./model.js").ChartModel} model */
 function markNotes({ axisItems, x }) {
   const [from, to] = x.range;
-  const marked = axisItems.flatMap(({ line, band, xs, nonFinite }) => nonFinite.filter((row) => xs[row] >= from && xs[row] <= to).map((row) => ({ band, value: line ? line.value[row] : NaN })));
+  const marked = axisItems.flatMap(({ line, band, xs, nonFinite }) => nonFinite.filter((row) => xs[row] >= from && xs[row] <= to).map((row) => ({ band, row, value: line ? line.value[row] : NaN })));
   const isNaN = marked.some(({ band, value }) => !band && Number.isNaN(value));
   const [average] = marked.flatMap(({ band }) => (band ? [band.average ?? "mean"] : []));
-  const crosses = [isNaN && "NaN", average && `one more run NaN or infinite, not in the ${average}`].filter(Boolean).join("; of a group, ");
+  const more = marked.flatMap(({ band, row }) => (band?.nonfinite ? [band.nonfinite[row] - (band.nonfinite[row - 1] ?? 0)] : []));
+  const [least, most] = [Math.min(...more), Math.max(...more)];
+  const runs = most === 1 ? "one more run" : `${least < most ? `${least} to ` : ""}${most} more runs`;
+  const crosses = [isNaN && "NaN", average && `${runs} NaN or infinite, not in the ${average}`].filter(Boolean).join("; of a group, ");
   return [crosses && `cross: ${crosses}`, marked.some(({ value }) => Math.abs(value) === Infinity) && "triangle: infinite"].filter((text) => text !== false);
 }
 
