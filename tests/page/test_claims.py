@@ -53,7 +53,7 @@ def test_the_best_is_marked_with_all_that_cannot_be_told_from_it(
       (row) => [row.dataset.name, row.querySelector('.best-mark')?.textContent ?? '']))"""
     until(lambda: page.evaluate(in_hparams) == MARKS)
     titles = page.evaluate("() => tb.all('.best-mark').map(({ title }) => title).join()")
-    assert "paired over 4 equal seeds, corrected by Holm for 2 groups" in titles
+    assert "paired over 4 equal seeds, corrected by Holm for 2 comparisons with the best" in titles
 
     page = open_page("#compare&group=seeds&average=mean-error")
     in_compare = """() => [...tb.all('.compare-table tr').find(

@@ -3,6 +3,7 @@
  * and is the same for the server: tests/comparisons.json has what both must do. No DOM.
  */
 
+import { plural } from "./format.js";
 import { NUMBER, SEED } from "./word-rules.js";
 
 /** Minimum number of finite values of a group that is compared. */
@@ -37,10 +38,13 @@ export function marksOfBest(groups, goal, hparams = []) {
   const p = differencesFromBest(given, goal);
   const best = given[p.indexOf(2)];
   const numCompared = p.filter((value) => value <= 1).length;
+  const numLeft = given.length - 1 - numCompared;
+  const corrected = numCompared > 1 ? `, corrected by Holm for ${numCompared} comparisons with the best` : "";
+  const left = numLeft > 0 ? `; ${plural(numLeft, "group")} of fewer than ${MIN_VALUES} values ${numLeft > 1 ? "are" : "is"} not compared` : "";
   const isKnown = best.size >= MIN_VALUES;
   return p.map((value, i) => {
     const test = areSame(best, given[i]) ? `t-test, paired over ${best.size} equal seeds` : "Welch’s t-test";
-    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${numCompared > 1 ? `, corrected by Holm for ${numCompared} groups` : ""}`;
+    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}`;
     if (value === 2) return { mark: "best", title: isKnown ? "The best mean" : `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
     if (Number.isNaN(value)) return given[i].size > 0 && isKnown ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
     return value < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };

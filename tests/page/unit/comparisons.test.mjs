@@ -32,8 +32,10 @@ const runs = (prefix, ...values) => new Map(values.map((value, i) => [prefix.rep
 test("the best is marked together with what cannot be told from it", () => {
   const marks = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#/train", 5, 6.1, 7), runs("d/s#", 4, NaN, 5), null], "min");
   assert.deepEqual(marks.map(({ mark }) => mark), ["best", "≈ best", "", "n too small", ""]);
-  assert.match(marks[1].title, /^Cannot be told from the best, p = 0\.225: t-test, paired over 3 equal seeds, corrected by Holm for 2 groups$/);
+  assert.match(marks[1].title, /^Cannot be told from the best, p = 0\.225: t-test, paired over 3 equal seeds, corrected by Holm for 2 comparisons with the best; 2 groups of fewer than 3 values are not compared$/);
   assert.match(marks[2].title, /^Differs from the best, p < 0\.001: t-test, paired over 3 equal seeds, /);
+  const [, alone] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#", 9)], "min");
+  assert.match(alone.title, /paired over 3 equal seeds; 1 group of fewer than 3 values is not compared$/);
   const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.7)], "max");
   assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
 });
