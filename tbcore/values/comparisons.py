@@ -1,9 +1,10 @@
 """Comparisons: which groups of values cannot be told from the best one.
 
 1. The best group has the lowest or the highest mean of its finite values; others are left out.
-2. Each other group is compared with it by a two-sided t-test: paired if both have values of the
-   same seeds, and else Welch's, for unequal variances (Biometrika 34, 1947, pages 28 to 35). With
-   fewer than three values in one of them, neither is possible.
+2. Each other group is compared with it by a two-sided t-test: paired over the seeds that
+   both have, if these are at least three and more than half of each group, and else Welch's, for
+   unequal variances (Biometrika 34, 1947, pages 28 to 35). With fewer than three values in one of
+   them, neither is possible.
 3. The p values are corrected for the number of comparisons by Holm (Scandinavian Journal of
    Statistics 6, 1979, pages 65 to 70).
 4. From 0.05 on, a group cannot be told from the best.
@@ -55,12 +56,11 @@ def _p_value(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     """The p value of the difference between two groups; NaN with too few values."""
     if min(len(a), len(b)) < MIN_VALUES:
         return math.nan
-    if a.keys() == b.keys():
-        samples = [np.array([a[key] - b[key] for key in a])]
-    else:
-        samples = [np.array(list(each.values())) for each in (a, b)]
-    squares = np.array([sample.var(ddof=1) / len(sample) for sample in samples])
-    means = [float(sample.mean()) for sample in samples]
+    pairs = [a[key] - b[key] for key in a if key in b]
+    are_pairs = len(pairs) >= MIN_VALUES and 2 * len(pairs) > max(len(a), len(b))
+    samples = [pairs] if are_pairs else [[*a.values()], [*b.values()]]
+    squares = np.array([np.var(sample, ddof=1) / len(sample) for sample in samples])
+    means = [float(np.mean(sample)) for sample in samples]
     distance, error = abs(means[0] - sum(means[1:])), float(squares.sum())
     if error == 0:
         return float(distance == 0)

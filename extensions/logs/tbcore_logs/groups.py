@@ -347,7 +347,7 @@ def _by_seeds(
     members: Sequence[Mapping[str, float]], hparams: Mapping[str, Mapping[str, Any]]
 ) -> Sequence[Mapping[str, float]]:
     """The values of groups by the first hyperparameter for repetitions that differs between all
-    runs of each group, and of which two groups have the same values; else by names of runs."""
+    runs of each group, and of which two groups have a value in common; else by names of runs."""
     for name in sorted({name for own in hparams.values() for name in own}):
         if not _REPETITION.search(re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()):
             continue
@@ -360,8 +360,7 @@ def _by_seeds(
             for values in members
         ]
         is_whole = list(map(len, keyed)) == list(map(len, members))
-        sets = [frozenset(own) for own in keyed if own]
-        if is_whole and len(set(sets)) < len(sets):
+        if is_whole and len({seed for own in keyed for seed in own}) < sum(map(len, keyed)):
             return keyed
     return list(map(_by_seed, members))
 

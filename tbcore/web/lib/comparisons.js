@@ -43,7 +43,9 @@ export function marksOfBest(groups, goal, hparams = []) {
   const left = numLeft > 0 ? `; ${plural(numLeft, "group")} of fewer than ${MIN_VALUES} values ${numLeft > 1 ? "are" : "is"} not compared` : "";
   const isKnown = best.size >= MIN_VALUES;
   return p.map((value, i) => {
-    const test = areSame(best, given[i]) ? `t-test, paired over ${best.size} equal seeds` : "Welch’s t-test";
+    const numPairs = pairsOf(best, given[i]).length;
+    const numOthers = best.size + given[i].size - 2 * numPairs;
+    const test = numPairs > 0 ? `t-test, paired over ${numPairs} equal seeds${numOthers > 0 ? ` without ${plural(numOthers, "value")} of other seeds` : ""}` : "Welch’s t-test";
     const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}`;
     if (value === 2) return { mark: "best", title: isKnown ? "The best mean" : `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
     if (Number.isNaN(value)) return given[i].size > 0 && isKnown ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
@@ -53,7 +55,7 @@ export function marksOfBest(groups, goal, hparams = []) {
 
 /**
  * The values of groups by the first hyperparameter for repetitions that differs between all runs of each
- * group, and of which two groups have the same values; without one, by their names.
+ * group, and of which two groups have a value in common; without one, by their names.
  * @param {readonly Group[]} groups  of finite values @param {readonly Hyperparameter[]} hparams
  */
 function bySeeds(groups, hparams) {
@@ -61,7 +63,8 @@ function bySeeds(groups, hparams) {
   for (const [, seeds] of seedsOf) {
     const found = groups.map((group) => new Map(Array.from(group, ([run, value]) => [String(seeds.get(run) ?? ""), value])));
     const isWhole = found.every((group, i) => group.size === groups[i].size && !group.has(""));
-    if (isWhole && found.some((group, i) => group.size > 0 && found.slice(0, i).some((other) => areSame(group, other)))) return found;
+    const keys = found.flatMap((group) => [...group.keys()]);
+    if (isWhole && new Set(keys).size < keys.length) return found;
   }
   return groups.map(bySeed);
 }
@@ -93,15 +96,17 @@ export function differencesFromBest(groups, goal) {
   return p;
 }
 
-/** @param {Group} a @param {Group} b */
-function areSame(a, b) {
-  return a.size === b.size && [...a.keys()].every((key) => b.has(key));
+/** The seeds over which two groups are compared in pairs; none if they have too few in common. @param {Group} a @param {Group} b */
+function pairsOf(a, b) {
+  const keys = [...a.keys()].filter((key) => b.has(key));
+  return keys.length >= MIN_VALUES && 2 * keys.length > Math.max(a.size, b.size) ? keys : [];
 }
 
 /** The p value of the difference between two groups; NaN with too few values. @param {Group} a @param {Group} b */
 function pValue(a, b) {
   if (Math.min(a.size, b.size) < MIN_VALUES) return NaN;
-  const samples = areSame(a, b) ? [Array.from(a, ([key, value]) => value - Number(b.get(key)))] : [[...a.values()], [...b.values()]];
+  const pairs = pairsOf(a, b);
+  const samples = pairs.length > 0 ? [pairs.map((key) => Number(a.get(key)) - Number(b.get(key)))] : [[...a.values()], [...b.values()]];
   const squares = samples.map((sample) => sample.reduce((sum, value) => sum + (value - meanOf(sample)) ** 2, 0) / (sample.length - 1) / sample.length);
   const distance = Math.abs(meanOf(samples[0]) - (samples[1] ? meanOf(samples[1]) : 0));
   const error = squares.reduce((sum, square) => sum + square, 0);

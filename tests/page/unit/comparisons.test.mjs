@@ -36,6 +36,8 @@ test("the best is marked together with what cannot be told from it", () => {
   assert.match(marks[2].title, /^Differs from the best, p < 0\.001: t-test, paired over 3 equal seeds, /);
   const [, alone] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#", 9)], "min");
   assert.match(alone.title, /paired over 3 equal seeds; 1 group of fewer than 3 values is not compared$/);
+  const [, part] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3, 4)], "min");
+  assert.match(part.title, /paired over 3 equal seeds without 1 value of other seeds$/);
   const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.7)], "max");
   assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
 });
