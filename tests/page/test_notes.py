@@ -647,7 +647,8 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     svg = Path(download.value.path()).read_text("utf-8")
     assert "mean of 2 to 3 runs (+0 to 2 archived), band: " in svg
     other = profile.open(server.url, "#hparams&group=seeds")
-    wait_for_texts(other, ".trials .count", "×3 (+2 archived)", "×1 (+2 archived)", "×2")
+    sizes = "3 sessions (+2 archived)", "1 session (+2 archived)", "2 sessions"
+    wait_for_texts(other, ".trials .count", *sizes)
     other.locator(".trials").get_by_text("2.0 ± 1.0").first.wait_for()
     other.goto(f"{server.url}/#compare&group=seeds")
     heads = "baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"
@@ -1168,6 +1169,6 @@ def test_rows_of_several_sessions_are_those_of_the_sessions_that_are_not_archive
         "&hparams.agg=median": "7.0000", "&hparams.values=best": "3.6250",
         "&hparams.agg=max&hparams.values=best&hparams.goal=max": "8",
     }.items():  # fmt: skip
-        expected = found(rest.url, settings, loss, ["×2"])
-        counts = ["×1 (+1 archived)", "×2 (+2 archived)"]
+        expected = found(rest.url, settings, loss, ["2 sessions"])
+        counts = ["1 session (+1 archived)", "2 sessions (+2 archived)"]
         assert found(server.url, settings, loss, counts) == expected

@@ -1,6 +1,6 @@
 /** The names of rows and sessions: those of their runs, and those to show. */
 
-import { formatName } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { withArchived } from "tbcore/groups.js";
 import { runTitle } from "tbcore/text-names.js";
 
@@ -26,9 +26,9 @@ export function nameOf({ label, sessions }) {
   return sessions.length === 1 ? sessions[0].name : label;
 }
 
-/** The number of sessions of a row, such as `×3 (+2 archived)`; "" if there is only one. @param {Group} group */
+/** The number of sessions of a row, such as `3 sessions (+2 archived)`; "" if there is only one. @param {Group} group */
 export function sizeOf({ sessions, archived = 0 }) {
-  return sessions.length + archived > 1 ? `×${withArchived(sessions.length, archived)}` : "";
+  return sessions.length + archived > 1 ? withArchived(plural(sessions.length, "session"), archived) : "";
 }
 
 /** The tooltip of a row: its label, the name of its only session, and that of its group. @param {Group} group */

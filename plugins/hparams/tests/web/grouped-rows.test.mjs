@@ -182,8 +182,8 @@ test("the group of runs that are all infinite is infinite, also in CSV and LaTeX
 test("sessions that were archived are counted, unless a run below them is shown", () => {
   const archived = new Map([["a", ["a/2", "a/2/eval", "b/1"]], ["b", ["b/0"]], ["c", ["c/1"]], ["d", ["d/0", "d/1"]]]);
   const { groups } = groupedSweep(loaded, runsOf(["a/0", "a/1", "b/1/train", "c/0"]), { average: "mean", averageName: "mean", spread: "deviation", spreadName: "± standard deviation (n − 1)", archived });
-  assert.deepEqual(groups.map((group) => [group.name, sizeOf(group)]), [["a", "×2 (+1 archived)"], ["b", "×1 (+1 archived)"], ["c", ""]]);
-  assert.deepEqual(grouped.groups.map(sizeOf), ["×3", "×2", "", "×2", "×4"]);
+  assert.deepEqual(groups.map((group) => [group.name, sizeOf(group)]), [["a", "2 sessions (+1 archived)"], ["b", "1 session (+1 archived)"], ["c", ""]]);
+  assert.deepEqual(grouped.groups.map(sizeOf), ["3 sessions", "2 sessions", "", "2 sessions", "4 sessions"]);
 });
 
 test("no run at all leaves no rows", () => {
