@@ -101,9 +101,9 @@ def test_the_table_does_not_scroll_inside_the_page(open_page: Any) -> None:
 def test_differences_are_shown_and_everything_on_demand(open_page: Any) -> None:
     page = open_page("#compare&query=resnet/seed0|vit/seed0|lacks")
     wait_for_cells(page, "lr", ["not logged", "0.5", "0.25"])
-    wait_for_cells(page, "val/loss last", ["not logged", "0.5", "0.125"])
+    wait_for_cells(page, "val/loss last", ["not logged", "0.5", "best 0.125"])
     page.get_by_role("button", name="Compare with resnet/seed0").click()
-    wait_for_cells(page, "val/loss last", ["0.5", "not logged", "0.125"])
+    wait_for_cells(page, "val/loss last", ["0.5", "not logged", "best 0.125"])
     assert page.evaluate("() => compared.columns()") == ["resnet/seed0", "lacks", "vit/seed0"]
     wait_for_cells(page, "val/loss lowest", ["0.25", "not logged", "best 0.125"])
     assert page.evaluate("() => compared.notes('val/loss lowest')") == [
@@ -163,7 +163,7 @@ def test_texts_show_the_lines_that_differ(open_page: Any) -> None:
 def test_groups_have_averages(open_page: Any) -> None:
     """Their different hyperparameters, and the text of their first run."""
     page = open_page("#compare&query=seed&group=*/seed{n}")
-    wait_for_cells(page, "val/loss last", ["1.00 ± 0.71", "0.63 ± 0.71"])
+    wait_for_cells(page, "val/loss last", ["1.00 ± 0.71", "best 0.63 ± 0.71"])
     wait_for_cells(page, "val/loss lowest", ["0.75 ± 0.71", "best 0.63 ± 0.71"])
     assert "−0.375 (−37.5 %)" in page.evaluate("() => compared.notes('val/loss last')[1]")
     wait_for_cells(page, "lr", ["0.5", "0.25"])
@@ -333,11 +333,11 @@ def test_new_points_and_damaged_data_are_shown(serve: Any, profile: Any, tmp_pat
     with EventFileWriter(logdir / "a" / "events.out.tfevents.1") as writer:
         writer.add_scalar("loss", 1.0, 0)
     page = profile.open(serve(logdir).url, "#compare")
-    wait_for_cells(page, "loss last", ["1", "0.5"])
+    wait_for_cells(page, "loss last", ["1", "best 0.5"])
     page.wait_for_function(
         "() => tb.all('.tb-card-error')[0]?.textContent.startsWith('Hyperparameters of b: ')"
     )
     with EventFileWriter(logdir / "a" / "events.out.tfevents.1") as writer:
         writer.add_scalar("loss", 0.25, 7)
-    wait_for_cells(page, "loss last", ["0.25", "0.5"])
+    wait_for_cells(page, "loss last", ["best 0.25", "0.5"])
     assert page.evaluate("() => compared.notes('loss last')[0]") == "step 7"

@@ -193,7 +193,8 @@ export function valueRows(columns, factsOf, tags, valueOf, averaging) {
     });
     const [base] = cells;
     for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
-    if (which !== "last" && extremesOf(tag).length === 1) markBest(cells, which, hparams);
+    const [better, other] = extremesOf(tag);
+    if (!other) markBest(cells, better, hparams);
     return { key: `${which} ${tag}`, label: tag, note: NAMES[which], cells, isSame: areSame(cells) };
   };
   return tags.flatMap((tag) => /** @type {("last" | "min" | "max")[]} */ (["last", ...extremesOf(tag)]).map((which) => rowOf(tag, which)));

@@ -78,6 +78,9 @@ test("values have their steps, and say how far they are from the baseline's", ()
   assert.equal(last.cells[0].note, "step 1,000");
   assert.deepEqual(last.cells.map(({ change }) => change), [undefined, "+0.25 (+50 %)", "", "", ""]);
   assert.deepEqual(texts(lowest), ["0.25", "0.125", "no finite value", "not logged", "…"]);
+  assert.deepEqual(last.cells.map(({ mark }) => mark), ["best", "", "", "", ""]);
+  const unknown = valueRows(single("a", "b"), facts({}), ["x"], (name) => values[name], MEAN);
+  assert.deepEqual(unknown.flatMap(({ cells }) => cells.flatMap(({ mark }) => mark ?? [])), [], "nothing is marked where no name says what is better");
   assert.equal(lowest.cells[2].note, "3 values not finite");
   assert.deepEqual(lowest.cells.map(({ mark }) => mark), ["", "best", "", "", ""]);
 });
