@@ -13,7 +13,7 @@ from tbcore_testing import TbcoreClient
 from tbcore_testing.wire import bytes_field, varint_field
 
 FAKE = """
-import ctypes, json, os, pathlib, signal, socket, sys, threading, time
+import ctypes, json, logging, os, pathlib, signal, socket, sys, threading, time
 from werkzeug import wrappers
 try:
     from tensorboard.plugins.base_plugin import TBLoader
@@ -47,6 +47,13 @@ def spin():
 def die():
     os.write(2, b"a check failed: 1 == 2\\n")
     os.abort()
+
+def log(level, text, count="1"):
+    for _ in range(int(count)):
+        logging.getLogger("a.plugin").log(int(level), text)
+
+def thread(text):
+    threading.Thread(target=int, args=[text]).start()
 
 def raw(environ, start_response):
     text = json.dumps({k: v for k, v in environ.items() if isinstance(v, str)})
@@ -94,6 +101,9 @@ class Fake:
             "/kill": app(lambda pid: os.kill(int(pid), 0)),
             "/signal": app(lambda number: signal.raise_signal(int(number))),
             "/die": app(die),
+            "/log": app(log),
+            "/raise": app(int),
+            "/thread": app(thread),
             "/exit": app(lambda: os._exit(3)),
             "/memory": app(lambda: len(bytearray(16 << 30))),
             "/spin": app(spin),

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import traceback
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +23,8 @@ from tbcore_tensorboard.link import Link
 from tbcore_tensorboard.mirror import Mirror
 from tbcore_tensorboard.sandbox import confine, end_with
 
+logger = logging.getLogger("tbcore.tensorboard")
+
 App = Callable[..., Iterable[bytes]]
 EVERYTHING = 2**31 - 1
 SAMPLED = (
@@ -32,10 +35,38 @@ WRITERS = ("profile",)
 FLAGS = ("logdir_spec", "host", "db", "window_title", "generic_data", "load_fast", "path_prefix")
 
 
+class _Lines(logging.Formatter):
+    """Formats a record as one line, below its traceback if there is one.
+
+    The server logs lines that begin with a level of at least WARNING.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record).splitlines()
+        # The lines of a traceback but for its first and its last ones are indented.
+        frames = [index for index, line in enumerate(lines) if line.startswith("  ")]
+        if not frames:
+            return " ".join(lines)
+        return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :]])])
+
+
+def _log_problems() -> None:
+    """Lets warnings, errors and the exceptions of threads become lines of the server's log."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Lines(logging.BASIC_FORMAT))
+    # It warns about headers, of each response. Those of the server are right.
+    handler.addFilter(lambda record: record.module != "security_validator")
+    logging.basicConfig(handlers=[handler])
+    threading.excepthook = lambda failed: logger.error(
+        "a thread failed:", exc_info=failed.exc_value or failed.exc_type()
+    )
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     end_with(settings["parent"])
-    logging.basicConfig(level=logging.ERROR)
+    _log_problems()
     folder = Path(settings["folder"])
     unlimited = confine(
         memory=settings["memory"],
@@ -122,7 +153,7 @@ def _with_tensorboard(
         try:
             subjects.append(found["projector"].load())
         except BaseException:
-            traceback.print_exc()
+            logger.exception("the projector cannot be loaded:")
     loaders = [application.make_plugin_loader(subject) for subject in subjects]
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     for flag in FLAGS:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tbcore import Multiplexer, PluginOptions, TbcoreError
-from tbcore.engine import printable_line
+from tbcore.engine import PluginStats, describe, printable_line
 from tbcore_tensorboard.data import Data
 
 logger = logging.getLogger("tbcore.tensorboard")
@@ -43,6 +44,10 @@ TURN_SECONDS = 3
 """Time in which another request waits until it is one of them."""
 MAX_PATH_CHARACTERS = 60
 """Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
+LOG_WINDOW_SECONDS = 60
+"""Time in which at most 20 lines of a process are logged."""
+PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(.*)")
+"""A line that the process logged."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
@@ -83,6 +88,7 @@ class HostedProcess:
         self._folder: Path | None = None
         self._folder_lock: IO[bytes] | None = None
         self._last_lines: deque[str] = deque(maxlen=20)
+        self._limit = PluginStats(what, log_window_seconds=LOG_WINDOW_SECONDS)
         self._fault = ""
 
     @functools.cached_property
@@ -98,7 +104,7 @@ class HostedProcess:
         """What a tab shows: why the process does not run, and what is not limited."""
         process = self._process
         if process is not None and process.poll() is not None:
-            self._fault = self._death()
+            self._fault = self._death(process)
         return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
 
     def connect(self) -> socket.socket:
@@ -152,6 +158,7 @@ class HostedProcess:
                 line = f"it did not respond to this request for {HANG_SECONDS} seconds"
                 return ProcessError(self._text(line))
         self._fault = f"it did not respond for {HANG_SECONDS} seconds"
+        self._log(logging.ERROR, self._fault)
         return ProcessError(self._text(self._fault))
 
     def failed(self) -> ProcessError:
@@ -188,9 +195,10 @@ class HostedProcess:
         started.wait()
         while not (self._folder / "http").exists():
             if self._process is None or self._process.poll() is not None:
-                self._fault = self._death()
+                self._fault = self._death(self._process)
             elif time.monotonic() - began > START_SECONDS:
                 self._fault = f"it did not start within {START_SECONDS} seconds"
+                self._log(logging.ERROR, self._fault)
             if self._fault:
                 raise ProcessError(self._text(self._fault))
             time.sleep(0.02)
@@ -225,7 +233,8 @@ class HostedProcess:
         finally:
             started.set()
         assert process.stdout
-        threading.Thread(target=self._keep_lines, args=(process.stdout,), daemon=True).start()
+        lines = threading.Thread(target=self._keep_lines, args=(process.stdout,), daemon=True)
+        lines.start()
         with listener:
             listener.settimeout(0.5)
             while process.poll() is None:
@@ -233,14 +242,24 @@ class HostedProcess:
                     connection, _ = listener.accept()
                     connection.settimeout(None)
                     threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+        if process is self._process:
+            lines.join(1)  # The reason may be in the last line.
+            self._log(logging.ERROR, self._death(process))
 
     def _keep_lines(self, output: IO[bytes]) -> None:
         """Keeps the last lines that the process writes; a fault is explained by them."""
         with output:
             while line := output.readline(1000):
                 if text := printable_line(line.decode("utf-8", "replace")).strip():
-                    self._last_lines.append(text)
                     logger.debug("%s: %s", self.what, text)
+                    if problem := PROBLEM.match(text):
+                        self._log(getattr(logging, problem[1]), problem[2])
+                    if not text.startswith("WARNING:"):
+                        self._last_lines.append(text)
+
+    def _log(self, level: int, line: str) -> None:
+        if self._limit.may_log():
+            logger.log(level, "%s: %s", self.what, line)
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):
@@ -248,7 +267,7 @@ class HostedProcess:
                 try:
                     result: Any = (True, self._data.answer(*json.loads(line)))
                 except Exception as error:
-                    logger.warning("%s: a query failed", self.what, exc_info=error)
+                    self._log(logging.WARNING, f"a query failed: {describe(error)}")
                     result = (False, f"{type(error).__name__}: {error}")
                 content = pickle.dumps(result, protocol=5)
                 stream.write(len(content).to_bytes(8, "little"))
@@ -256,13 +275,13 @@ class HostedProcess:
                 stream.flush()
 
     def _end(self) -> None:
-        if self._process is not None:
+        process, self._process = self._process, None
+        if process is not None:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._process.pid, number)  # Also what the plugin started.
+                    os.killpg(process.pid, number)  # Also what the plugin started.
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(0.5)
-            self._process = None
+                    process.wait(0.5)
         if self._folder is not None and self._folder_lock is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder_lock.close()
@@ -273,9 +292,9 @@ class HostedProcess:
         unlimited = self.info().get("unlimited")
         return self._text(f"this system does not limit its {unlimited}") if unlimited else ""
 
-    def _death(self) -> str:
+    def _death(self, process: subprocess.Popen[bytes] | None) -> str:
         """Why the process ended."""
-        status = self._process.returncode if self._process else None
+        status = process.returncode if process else None
         if error := self.info().get("error"):
             return str(error)
         how = f"ended with status {status}"

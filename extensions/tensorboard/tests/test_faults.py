@@ -155,6 +155,49 @@ def test_a_process_that_holds_the_gil_has_a_card(hosting: Hosting, limits: Limit
     assert client.get(f"{FAKE}/pid").json() != first
 
 
+@pytest.mark.parametrize(
+    ("deed", "level", "logged"),
+    [
+        ("log?level=30&text=two%0Alines", "WARNING", "a.plugin:two lines"),
+        ("log?level=40&text=no", "ERROR", "a.plugin:no"),
+        (
+            "raise?text=x",
+            "ERROR",
+            "werkzeug:Error on request: TypeError: 'text' is an invalid keyword argument for int()",
+        ),
+        (
+            "thread?text=x",
+            "ERROR",
+            "tbcore.tensorboard:a thread failed: "
+            "ValueError: invalid literal for int() with base 10: 'x'",
+        ),
+        ("signal?number=9", "ERROR", " its process was ended by SIGKILL"),
+        ("die", "ERROR", " its process was ended by SIGABRT; its last line was: a check failed"),
+    ],
+)
+def test_a_problem_is_a_line_of_the_servers_log(
+    hosting: Hosting, caplog: pytest.LogCaptureFixture, deed: str, level: str, logged: str
+) -> None:
+    """Also of a request that gets a response, and of an end that nobody has a page about."""
+    client = hosting()
+    client.get(f"{FAKE}/log?level=20&text=ignored")
+    client.get(f"{FAKE}/{deed}")
+    until(lambda: caplog.records)
+    client.app.close_plugins()  # type: ignore[attr-defined]
+    [record] = caplog.records
+    assert record.levelname == level
+    assert record.getMessage().startswith(f"fake of fake 1: {logged}".replace(":  ", ": "))
+
+
+def test_a_flood_of_problems_is_a_few_lines(
+    hosting: Hosting, caplog: pytest.LogCaptureFixture, limits: Limits
+) -> None:
+    limits(process, LOG_WINDOW_SECONDS=0.1)
+    hosting().get(f"{FAKE}/log?level=30&text=again&count=20000")
+    until(lambda: "more of its log lines" in caplog.text)
+    assert len(caplog.records) < 2000
+
+
 def is_running(pid: int) -> bool:
     """Whether a process runs; one that has ended may not have been waited for."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common_fixtures import until
 from hosted import write_embedding, write_trace
 
 from tbcore_testing import TbcoreClient, write_run
@@ -93,6 +95,22 @@ def test_the_projector_reads_embeddings_and_no_other_file(
     for one in (client, again):
         answer = one.get(f"{address}/metadata", params={**of_run, "num_rows": "10"})
         assert "a-secret" not in answer.text
+
+
+@needs("tensorboard")
+def test_a_configuration_that_the_projector_cannot_read_is_a_line_of_the_log(
+    hosting: Hosting, tbcore_logdir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """TensorBoard then shows no embeddings of any run."""
+    for name in ("broken", "train"):
+        write_embedding(write_run(tbcore_logdir, name, scalars={"loss": [0.5]}).parent, png())
+    (tbcore_logdir / "broken" / "projector_config.pbtxt").write_text("embeddings [")
+    client = hosting()
+    assert client.get("tb-projector/data/plugin/projector/runs").status_code == 500
+    until(lambda: caplog.records)
+    [record] = caplog.records
+    line = r"projector of tensorboard 2.*ParseError: 1:13 : .*"
+    assert re.fullmatch(line, record.getMessage())
 
 
 @pytest.mark.browser
