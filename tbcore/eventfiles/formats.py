@@ -110,7 +110,8 @@ class Format(Protocol):
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
         """The runs in these files, all that match below one root, each after its path below it,
-        sorted. Called in each scan, so it opens a file again only if that has changed. After the
+        sorted. Called in each scan that finds some, so it opens a file again only if that has
+        changed, and once without files when the last run of a root has lost its files. After the
         last run, raises BlockingIOError to be called again soon, as files are being written.
 
         A str is a line about a file that should have a run and has none. An exception costs all
@@ -174,7 +175,7 @@ class Formats:
             try:
                 is_own = last_steps(frozenset(format.patterns))
                 own = [each for each in listed if is_own(os.path.basename(each[0]))]
-                for run in format.runs(own) if own else ():
+                for run in format.runs(own) if own or self._known.get((name, root)) else ():
                     if isinstance(run, SourceRun) and run.is_below:
                         known.append(SourceFiles(run, format, root))
                     else:

@@ -34,12 +34,14 @@ def forget_others(
     files: Sequence[tuple[str, EventFile]], *known: dict[str, Any], all: bool = False
 ) -> None:
     """Removes from what is known by path the files of this root that are not found any more, or
-    all of this root."""
+    all of this root. Without files, which do not name their root, those that do not exist."""
     paths = set() if all else {file.path for _, file in files}
-    root = files[0][1].path.removesuffix(files[0][0]) if files else ""
+    root = files[0][1].path.removesuffix(files[0][0]) if files else None
     for each in known:
-        for path in [path for path in each if path.startswith(root) and path not in paths]:
-            del each[path]
+        for path in list(each):
+            is_gone = not os.path.lexists(path) if root is None else path not in paths
+            if is_gone and path.startswith(root or ""):
+                del each[path]
 
 
 def is_being_written(file: EventFile, since: float = 0.0) -> bool:

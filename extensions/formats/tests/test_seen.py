@@ -177,6 +177,29 @@ def test_formats_are_chosen(
 
 
 @pytest.mark.parametrize(
+    ("name", "sample"),
+    [("csv", LIGHTNING / "version_0"), ("wandb", SAMPLES.parent / "wandb_samples" / "wandb-0.31")],
+)
+def test_the_last_files_of_a_directory_are_forgotten(
+    name: str, sample: Path, tmp_path: Path
+) -> None:
+    """Those of another directory are not, and deleted ones are looked for once."""
+    for directory in ("a", "b"):
+        shutil.copytree(sample, tmp_path / directory)
+    formats = Formats(name)
+    runs: Any = vars(formats)["_formats"][name]._runs
+    logdir = Logdir([LogdirSpec(n, str(tmp_path / n)) for n in ("a", "b")], formats=formats)
+    logdir.scan()
+    of_a = str(tmp_path / "a")
+    kept = {path for path in runs._known if not path.startswith(of_a)}
+    assert 0 < len(kept) < len(runs._known)
+    shutil.rmtree(of_a)
+    os.mkdir(of_a)
+    logdir.scan()
+    assert set(runs._known) == kept
+
+
+@pytest.mark.parametrize(
     ("name", "found"), [("ultralytics", ["runs"]), ("hf-trainer", ["."]), ("other", [])]
 )
 def test_logs_are_found_in_the_working_directory(
