@@ -13,6 +13,7 @@ from disk import Disk
 from tbcore import PluginInfo, hookimpl
 from tbcore.errors import TbcoreError
 from tbcore_testing import make_client, write_run
+from tbcore_testing.conformance import test_server
 
 
 @pytest.mark.parametrize("name", ["reload", "config", "logdirs"])
@@ -63,3 +64,14 @@ def test_a_client_closes_its_plugins_once(tmp_path: Path, leave: str) -> None:
         if leave == "twice":
             client.close()
     assert ended == ["close"]
+
+
+def test_a_server_that_does_not_end_fails_the_conformance_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not stop the suite."""
+    monkeypatch.setattr(test_server, "CLOSE_TIMEOUT_SECONDS", 0.01)
+    plugin: Any = SimpleNamespace(plugin=SimpleNamespace(implements=bool), argument="scalars")
+    logs: Any = lambda name: SimpleNamespace(logdir=tmp_path)  # noqa: E731
+    with pytest.raises(pytest.fail.Exception, match=r"has not ended 0\.01 s after its start"):
+        test_server.test_close_ends_what_it_started(plugin, logs)

@@ -31,6 +31,8 @@ from tbcore_testing.other_logs import CHANGES
 
 NOT_SUPPORTED = "which is not supported"
 """Part of the error of a route that uses a feature of Starlette that handlers cannot use."""
+CLOSE_TIMEOUT_SECONDS = 120.0
+"""Timeout of the program that starts a server with a plugin, and closes it; for busy machines."""
 IS_ACTIVE_SECONDS = 0.1
 """Maximum time of `is_active`. If it takes longer, the core logs a warning."""
 
@@ -126,7 +128,16 @@ def test_close_ends_what_it_started(plugin: Subject, logs: FindLogs) -> None:
     if not plugin.plugin.implements("close"):
         return
     program = (sys.executable, "-m", closing.__name__, plugin.argument, str(logs("plain").logdir))
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            program, capture_output=True, text=True, check=False, timeout=CLOSE_TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        pytest.fail(
+            f"a server with the plugin has not ended {CLOSE_TIMEOUT_SECONDS:g} s after its start; "
+            "a route or the hook close does not return",
+            pytrace=False,
+        )
     report(
         [*done.stdout.splitlines(), *([done.stderr] if done.returncode else [])],
         "the hook close fails, or leaves something running; end there what the plugin started:",
