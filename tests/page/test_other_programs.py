@@ -45,7 +45,8 @@ def test_a_folder_shows_what_users_look_for_first(
     row = page.locator(f'.tb-run[title="{run}"]')
     path = file if run == "." else f"{run}/{file}"
     path = "checkpoint-30/trainer_state.json" if folder == "hf-trainer" else path
-    for part in (row.locator(".tb-age"), row.locator("label")):
+    row.hover()
+    for part in (row.locator(".tb-age[title]"), row.locator("label[title]")):
         assert f"From {path}, which has no times of its own." in part.get_attribute("title")
     assert "First event" not in row.locator(".tb-age").get_attribute("title")
     assert row.get_by_role("img", name="live").count() == 0

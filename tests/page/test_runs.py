@@ -135,11 +135,13 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
         "NaN or infinite values in loss from step 1, grad from step 0."
     )
     row.get_by_text("2h").or_(row.get_by_text("3h")).wait_for()
-    assert "Not live" in row.locator(".tb-age").get_attribute("title")
+    row.hover()
+    row.locator(".tb-age[title*='Not live']").wait_for()
     assert row.get_by_role("img", name="live").count() == 0
     live = Page(page).run("new")
     live.get_by_role("img", name="live").wait_for(state="attached")
-    assert "Live: new events in the last" in live.locator(".tb-age").get_attribute("title")
+    live.hover()
+    live.locator(".tb-age[title*='Live: new events in the last']").wait_for()
     assert live.locator(".tb-nan").count() == 0
     copied = Page(page).run("copied")
     assert copied.get_by_role("img", name="live").count() == 0

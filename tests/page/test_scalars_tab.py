@@ -142,8 +142,7 @@ def test_curves_of_all_runs_are_drawn_and_can_be_read(open_page: Any) -> None:
     expected = sorted(RUNS, key=lambda run: -value_at(run, 250))  # as on the screen, top down
     assert [row[0] for row in rows] == expected
     assert [row[1] for row in rows] == [f"{value_at(run, 250):.6g}" for run in expected]
-    assert {row[2] for row in rows} == {"250"}
-    assert all(re.fullmatch(r"3m 2[01]s|50 s", row[3]) for row in rows)
+    assert {tuple(row[2:]) for row in rows} == {("250",)}
     assert page.title().startswith("logdir")
 
 
@@ -926,7 +925,8 @@ def test_two_runs_have_no_interval(open_page: Any) -> None:
     page = open_page("#scalars&tagQuery=re:^accuracy$&group=sweep/{lr}/train&average=mean-error")
     page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")
     rows = hover(page, "accuracy", 250, 495)
-    assert [row[2:4] for row in rows if row[0].startswith("sweep/{lr}")] == [["–", "–"]]
+    [figure] = [row[1] for row in rows if row[0].startswith("sweep/{lr}")]
+    assert re.fullmatch(r"[\d.]+", figure)
     text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
     assert "no interval for fewer than 3 runs" in text
 
@@ -1190,7 +1190,7 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
           globalThis.heightOfTame = () => {
             const canvas = tb.canvas('loss');
             const context = canvas.getContext('2d');
-            const hex = tb.colors()['seed4'];
+            const hex = tb.colors()['seed0'];
             const color = [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
             const rows = [...Array(canvas.height).keys()].filter((y) => {
               const { data } = context.getImageData(0, y, canvas.width, 1);

@@ -2,12 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeRun, isLive, orderRuns, runState, shortAge } from "../../../tbcore/web/shell/state/tree.js";
+import { describeRun } from "../../../tbcore/web/shell/runs/run-sentences.js";
+import { orderRuns, runState, shortAge } from "../../../tbcore/web/shell/state/tree.js";
 
 const NOW = 1_700_000_000;
 
 /** @param {Partial<import("../../../tbcore/web/shell/state/tree.js").RunDetails>} fields */
 const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
+
+/** @param {ReturnType<typeof details>} run @param {number} now */
+const isLive = (run, now) => runState(run, now) === "live";
 
 test("a run is live if its file changed a few minutes ago and its last event was new then", () => {
   assert.ok(isLive(details({ last: NOW - 200, modified: NOW - 100 }), NOW));

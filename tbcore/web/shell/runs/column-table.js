@@ -9,7 +9,7 @@ import { attributesFor } from "../state/attributes.js";
 import { commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatGroupMarks, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, repetitionsIn, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
-import { isLive } from "../state/tree.js";
+import { runState } from "../state/tree.js";
 import { fitAgain, fitListFor, namesWidth } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -289,5 +289,5 @@ function cellOf({ state, columns, average, decimals, marks, sorted, statistics }
 /** Whether a run is being written. @param {State} state @param {string} run */
 function isRunLive(state, run) {
   const details = state.runDetails.value.get(run);
-  return details !== undefined && isLive(details, state.now.value);
+  return details !== undefined && runState(details, state.now.value) === "live";
 }

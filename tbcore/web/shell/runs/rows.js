@@ -9,11 +9,11 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, formatStep, formatTime, plural } from "../../lib/format.js";
+import { formatName, formatStep, plural } from "../../lib/format.js";
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
 import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
-import { describeRun, describeSource, runState, shortAge } from "../state/tree.js";
+import { runState, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
 /** By which Page Up and Page Down move. */
@@ -138,11 +138,14 @@ function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle
   const diverged = divergedRuns(state, runs);
   // Marks come after the first charts.
   const notes = state.notes.value;
-  const source = isRun && state.runDetails.value.get(name)?.source;
   const noted = isRun ? state.noted.value.get(name) : undefined;
   const numChecked = countChecked(runs, state.checked.value);
   const [numRuns, archived] = (kind === "group" && state.rules.value?.countOf(name)) || [runs.length, ""];
   const openMenu = (/** @type {MouseEvent} */ event) => onMenu(event, row);
+  const onPointerEnter = (/** @type {{ currentTarget: Element }} */ { currentTarget }) => {
+    state.hoveredRun.value = kind === "folder" ? null : name;
+    if (isRun) import("./run-sentences.js").then((module) => module.setTitles(currentTarget, state, name), console.warn);
+  };
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${kind !== "folder" && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
@@ -153,7 +156,7 @@ function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle
     aria-rowindex=${index + (table ? 2 : 1)}
     aria-expanded=${isRun ? undefined : row.isOpen}
     style=${{ "--depth": depth }}
-    onPointerEnter=${() => (state.hoveredRun.value = kind === "folder" ? null : name)}
+    onPointerEnter=${onPointerEnter}
     onFocusIn=${onFocus}
     onContextMenu=${openMenu}
   >
@@ -171,7 +174,7 @@ function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle
             >
               <${Icon} name="chevron" />
             </button>`}
-        <label title=${source ? `${noted?.title ?? formatName(name)}\n${describeSource(source)}` : noted?.title}>
+        <label title=${noted?.title}>
           <input
             ref=${box}
             type="checkbox"
@@ -218,7 +221,7 @@ function Age({ state, run }) {
   const { last } = details;
   const own = runState(details, now);
   const mark = (own === "failed" || (own === "live" && state.connection.value !== "retrying")) && own;
-  return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
+  return html`<span class="tb-age">
     ${mark && html`<i role="img" aria-label=${mark}></i>`}<span>${last ? shortAge(now - last) : ""}</span>
   </span>`;
 }

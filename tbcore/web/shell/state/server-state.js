@@ -3,7 +3,7 @@
 import { batch, computed, signal } from "@preact/signals-core";
 import { keepUpToDate } from "../../lib/requests.js";
 import { ServerError, address, getJSON, watchUpdates } from "./server.js";
-import { isLive } from "./tree.js";
+import { runState } from "./tree.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Frontends, Generations, Notes, RunDetails } from "../../host.js" */
@@ -174,7 +174,7 @@ function syncRunDetails(state) {
   setInterval(() => {
     if (document.visibilityState !== "visible" || state.areGone.value) return;
     state.now.value = Date.now() / 1000 + clockOffset;
-    if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) request();
+    if ([...state.runDetails.value.values()].some((run) => runState(run, state.now.value) === "live")) request();
   }, CLOCK_INTERVAL_MS);
   return request;
 

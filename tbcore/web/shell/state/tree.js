@@ -118,24 +118,13 @@ export function findParts(siblings) {
 
 // --- when runs were written ----------------------------------------------------------------------
 
-/** How a run may have ended, as the program says that logged it. */
-const ENDS = ["finished", "failed"];
 /** A run is live if it was written to within this time. Most training loops log more often. */
-const LIVE_SECONDS = 300;
+export const LIVE_SECONDS = 300;
 /**
  * For sorting, the times of last events are rounded down to multiples of this time, so that the
  * rows of live runs do not keep moving.
  */
 const ORDER_SECONDS = 60;
-
-/**
- * Whether the run is being written: see runState.
- * @param {RunDetails} details
- * @param {number} now  seconds since the epoch
- */
-export function isLive(details, now) {
-  return runState(details, now) === "live";
-}
 
 /**
  * `finished` or `failed` if another program logged how the run ended; "" if it logged neither that
@@ -147,11 +136,10 @@ export function isLive(details, now) {
  * @param {number} now  seconds since the epoch
  */
 export function runState({ last, modified, source }, now) {
-  if (source && (ENDS.includes(source.state) || !(source.has_times || source.state))) return source.state;
+  if (source && (source.state ? source.state !== "running" : !source.has_times)) return source.state;
   if (last === null) return "quiet";
   const written = modified ?? last;
-  const isNew = Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS;
-  return isNew ? "live" : "quiet";
+  return Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS ? "live" : "quiet";
 }
 
 /**
@@ -181,27 +169,4 @@ export function shortAge(seconds) {
   if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h`;
   const days = Math.floor(minutes / 1440);
   return days < 366 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
-}
-
-/** Maps the states of runs of other programs to sentences. */
-const SENTENCES = new Map([["finished", " It finished."], ["failed", " It failed."], ["running", " It has logged no end."]]);
-
-/** Where a run of another program is from, and what that says about its end. @param {NonNullable<RunDetails["source"]>} source */
-export function describeSource({ file, has_times: hasTimes, state }) {
-  return `From ${file}${hasTimes ? "" : ", which has no times of its own"}.${SENTENCES.get(state) ?? ""}`;
-}
-
-/** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */
-export function describeRun(details, now, formatTime) {
-  const { start, last, source } = details;
-  const state = runState(details, now);
-  const minutes = LIVE_SECONDS / 60;
-  const lines = [
-    start !== null && `First event ${formatTime(start)}.`,
-    last !== null && `${source && !source.has_times ? "File last written" : "Last event"} ${formatTime(last)}.`,
-    state === "live" && `Live: new events in the last ${minutes} minutes.`,
-    state === "quiet" && `Not live: no new events in the last ${minutes} minutes.`,
-    source && describeSource(source),
-  ];
-  return lines.filter(Boolean).join("\n");
 }
