@@ -260,16 +260,17 @@ class Memory:
     def __init__(self, server: Server) -> None:
         self._server = server
         server.proc("clear_refs").write_text("5")  # The maximum is that from now on.
-        self._before = self._kib("VmRSS")
-
-    def _kib(self, name: str) -> int:
-        return self._server.status_figure(name) - self._server.status_figure("RssFile")
+        self._files = server.status_figure("RssFile")
+        self._before = server.status_figure("VmRSS") - self._files
 
     def added(self) -> int:
-        return 1024 * (self._kib("VmRSS") - self._before)
+        files = self._server.status_figure("RssFile")
+        return 1024 * (self._server.status_figure("VmRSS") - files - self._before)
 
     def most_added(self) -> int:
-        return 1024 * (self._kib("VmHWM") - self._before)
+        # The maximum is with the files of that time, which the system may have taken since.
+        files = max(self._files, self._server.status_figure("RssFile"))
+        return 1024 * (self._server.status_figure("VmHWM") - files - self._before)
 
 
 def _confine(descriptors: int | None) -> None:

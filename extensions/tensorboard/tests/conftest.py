@@ -18,3 +18,9 @@ __all__ = ["environment", "hosting", "installed", "start"]
 def browser() -> Iterator[Any]:
     """The browser of this process."""
     yield from browsers()
+
+
+@pytest.fixture(scope="module")
+def tbcore_browser(browser: Any) -> Any:
+    """The same one, since a process can have one at a time."""
+    return browser
