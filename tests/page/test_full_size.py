@@ -192,7 +192,7 @@ BESIDE = """() => {
 
 
 def test_lines_are_named_beside_their_ends_in_wide_charts(open_page: Any) -> None:
-    """Up to eight of them, if the chart is wide."""
+    """Up to twelve of them, if the chart is wide."""
 
     def is_named(named: bool) -> str:
         text = "width > 30 && drawn" if named else "width < 20 && !drawn"
@@ -216,8 +216,8 @@ def test_lines_are_named_beside_their_ends_in_wide_charts(open_page: Any) -> Non
     page.wait_for_function("() => tb.label('a/first').includes('and 5 more')")
     page.wait_for_function(is_named(False))
 
-    page = open_page("#scalars&query=re:run0[0-8]&tagQuery=first&scalars.cards=a/first,full")
-    page.wait_for_function("() => tb.label('a/first').includes('and 6 more')")
+    page = open_page("#scalars&query=re:run(0|1[0-2])&tagQuery=first&scalars.cards=a/first,full")
+    page.wait_for_function("() => tb.label('a/first').includes('and 10 more')")
     page.wait_for_function(is_named(False))
 
 

@@ -88,7 +88,8 @@ def test_a_run_says_how_it_ended(serve: Callable[..., Any], profile: Any, tmp_pa
     row = page.locator('.tb-run[title="vision_ü exp/trial"]')
     row.get_by_text("NaN").wait_for()
     row.get_by_role("img", name="failed").wait_for()
-    title = row.locator("label").get_attribute("title")
+    row.hover()
+    title = row.locator("label[title]").get_attribute("title")
     assert title == "vision_ü exp/trial\nFrom mlflow.db. It failed."
     page.get_by_role("columnheader", name="Status").wait_for()
     page.get_by_role("cell", name="failure").first.wait_for()
