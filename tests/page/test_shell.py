@@ -15,6 +15,8 @@ from common_fixtures import WAIT_SECONDS, until
 from tbcore_testing import EventFileWriter, Page, write_run
 
 VALUES = [0.9, 0.5, 0.4, 0.35, 0.3, 0.2]
+OTHER_VALUES = [value + 0.1 for value in VALUES]
+"""Of another line, since of equal lines only the first is seen."""
 
 MODULES = {
     "boom": """
@@ -645,7 +647,7 @@ def test_a_hidden_page_lets_the_server_rest(serve: Any, profile: Any, tmp_path: 
 
     set_visibility("hidden")
     assert server.wait_until_ended() == 0
-    write_run(tmp_path, "b", scalars={"loss": VALUES})
+    write_run(tmp_path, "b", scalars={"loss": OTHER_VALUES})
     server.start()
     set_visibility("visible")
     wait_for_curve(page, "loss", "b")
@@ -678,7 +680,7 @@ def test_a_log_directory_that_is_gone_keeps_its_charts(
 
     (tmp_path / "elsewhere").rename(logdir)
     note.wait_for(state="detached")
-    write_run(logdir, "b", scalars={"loss": VALUES})
+    write_run(logdir, "b", scalars={"loss": OTHER_VALUES})
     wait_for_curve(page, "loss", "b")
     assert page.evaluate(filter_of) == "none"
     for run in ("a", "b"):
@@ -697,7 +699,7 @@ def test_reload_also_looks_for_new_data_if_a_status_is_on_its_way(
     wait_for_curve(page, "loss", "a")
     held: list[Any] = []
     page.route("**/data/status?*", lambda route: held.append(route), times=1)
-    write_run(tmp_path, "b", scalars={"loss": VALUES})
+    write_run(tmp_path, "b", scalars={"loss": OTHER_VALUES})
     for _ in range(int(WAIT_SECONDS / 0.05)):
         if held:
             break
@@ -721,7 +723,7 @@ def test_runs_that_go_between_two_requests_stay(serve: Any, profile: Any, tmp_pa
             .observe(list, {childList: true, subtree: true});
         }"""
     )
-    write_run(tmp_path / "logs", "b", scalars={"loss": VALUES})
+    write_run(tmp_path / "logs", "b", scalars={"loss": OTHER_VALUES})
     wait_for_curve(page, "loss", "b")
     assert not page.evaluate("() => emptied")
 
