@@ -409,6 +409,8 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
         }""",
             arg='"seeds"' if group else "null",
         )
+        page.locator(".tb-nan").first.wait_for()  # it makes the names wider
+        page.evaluate("() => tb.frame().then(tb.frame)")
     divider = page.get_by_role("separator", name="Width of the run list")
     wide = page.locator("aside").bounding_box()["width"]
     for _ in range(4):
