@@ -24,7 +24,7 @@ needs_tensorboard = pytest.mark.skipif(
 
 @pytest.fixture
 def s3() -> Iterator[Any]:
-    """moto's server, with an empty bucket."""
+    """moto's server. All of a process have one bucket."""
     for name in ("s3fs", "moto.server", "tbcore_remote"):
         pytest.importorskip(name)
     import storages
@@ -82,7 +82,7 @@ def test_the_page_has_the_data_of_any_source(
     elif source == "s3":
         s3 = request.getfixturevalue("s3")
         environment |= s3.environment
-        arguments = ["--logdir", s3.upload(logdir, "runs")]
+        arguments = ["--logdir", s3.upload(logdir, "hosted")]
     arguments = [
         "serve",
         *arguments,
