@@ -79,9 +79,7 @@ export class Store {
    * @returns {Promise<string | null>}
    */
   async send(change) {
-    // So that the server refuses it if a name is by then that of another run than the one shown now.
-    const ids = change.runs.map((run) => this.page.details.value.get(run)?.source?.id ?? "");
-    if (ids.some(Boolean)) change = { ids, ...change };
+    change = this.#withIds(change);
     this.#changes = [...this.#changes, change];
     this.#draw();
     return this.#queued(async () => {
@@ -101,12 +99,16 @@ export class Store {
   /** Changes notes; a line below the list says so if that fails. @param {Change} change @param {Notice | null} [notice]  for when it has worked */
   async change(change, notice = null) {
     this.notice.value = null;
-    // So that the server refuses it if a name is by then that of another run than the one shown now.
-    const ids = change.runs.map((run) => this.page.details.value.get(run)?.source?.id ?? "");
-    if (ids.some(Boolean)) change = { ids, ...change };
+    change = this.#withIds(change);
     const error = await this.send(change);
     if (error) this.notice.value = { text: `Not saved: ${error}`, isError: true, actions: [["Try again", () => this.change(change, notice)]] };
     else if (notice) this.notice.value = notice;
+  }
+
+  /** A change that the server refuses if a name is by then that of another run than the one shown now. @param {Change} change @returns {Change} */
+  #withIds(change) {
+    const ids = change.runs.map((run) => this.page.details.value.get(run)?.source?.id ?? "");
+    return ids.some(Boolean) ? { ids, ...change } : change;
   }
 
   /** One after the other, so that an answer is never older than what the page has. @template T @param {() => Promise<T>} task @returns {Promise<T>} */
