@@ -50,13 +50,20 @@ class _Lines(logging.Formatter):
         return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :]])])
 
 
+def _is_problem(record: logging.LogRecord) -> bool:
+    """Whether it is not one of the warnings that TensorBoard logs about single responses.
+
+    One is about headers, where the server's are right; the other says what a 404 says.
+    """
+    return record.module != "security_validator" and "sending 404" not in str(record.msg)
+
+
 def _log_problems() -> None:
     """Lets warnings, errors and the exceptions of threads become lines of the server's log."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Lines(logging.BASIC_FORMAT))
-    # It warns about headers, of each response. Those of the server are right.
-    handler.addFilter(lambda record: record.module != "security_validator")
+    handler.addFilter(_is_problem)
     logging.basicConfig(handlers=[handler])
     threading.excepthook = lambda failed: logger.error(
         "a thread failed:", exc_info=failed.exc_value or failed.exc_type()

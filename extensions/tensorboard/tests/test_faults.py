@@ -181,6 +181,7 @@ def test_a_problem_is_a_line_of_the_servers_log(
     """Also of a request that gets a response, and of an end that nobody has a page about."""
     client = hosting()
     client.get(f"{FAKE}/log?level=20&text=ignored")
+    assert client.get(f"{FAKE}/nothing").status_code == 404
     client.get(f"{FAKE}/{deed}")
     until(lambda: caplog.records)
     client.app.close_plugins()  # type: ignore[attr-defined]
