@@ -114,11 +114,11 @@ def test_a_service_that_cannot_be_installed_fails_in_ci_only(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "slowest"),
+    ("arguments", "status", "failures"),
     [
-        (["test_it.py"], 0, ["test_it.py::test_main", "test_it.py::test_service"]),
-        (["test_it.py", "-k", "main"], 0, ["test_it.py::test_main"]),
-        (["test_it.py", "-k", "nothing"], 1, []),
+        (["test_it.py"], 1, {"test_main": "", "test_service": "AssertionError: no way assert 0"}),
+        (["test_it.py", "-k", "main"], 0, {"test_main": ""}),
+        (["test_it.py", "-k", "nothing"], 1, {}),
     ],
 )
 def test_each_test_runs_in_one_of_the_calls_of_pytest(
@@ -126,10 +126,10 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     status: int,
-    slowest: list[str],
+    failures: dict[str, str],
 ) -> None:
     """A call may have no test for the arguments, but not all calls."""
-    service = "import pytest\n@pytest.mark.services\ndef test_service(): pass\n"
+    service = "import pytest\n@pytest.mark.services\ndef test_service(): assert 0, 'no\\nway'\n"
     (tmp_path / "test_it.py").write_text(f"{service}\ndef test_main(): pass\n")
     # At the end of a run, the plugin of Hypothesis imports all of it.
     ini = "[pytest]\naddopts = -p no:hypothesispytest\nmarkers =\n  services\n  browser\n"
@@ -137,9 +137,9 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
     monkeypatch.setattr(checks, "ROOT", tmp_path)
     steps = checks.Steps()
     calls = [call._replace(in_parallel=False) for call in (checks.MAIN, checks.SERVICES)]
-    seconds = checks.run_pytest(steps, Path(sys.executable), calls, arguments)
+    results = checks.run_pytest(steps, Path(sys.executable), calls, arguments)
     assert steps.summary() == status
-    assert sorted(seconds) == slowest
+    assert {test.name.partition("::")[2]: test.failure for test in results} == failures
 
 
 def test_steps_beside_others_are_printed_whole_and_count(

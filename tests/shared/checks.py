@@ -146,16 +146,18 @@ def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[st
     steps.extend_path(python.parent)
     find_programs(steps, python, CALLS[part])
     wait_for_linters = start_linters(steps, python) if part != "--services" else None
-    seconds_by_test = run_pytest(steps, python, CALLS[part], pytest_arguments)
+    tests = run_pytest(steps, python, CALLS[part], pytest_arguments)
     if wait_for_linters:
         wait_for_linters()
     if not part and not pytest_arguments:
         run_with_newest_python(steps)
 
     print()
-    slowest = sorted(seconds_by_test.items(), key=lambda pair: -pair[1])[:NUM_SLOWEST]
-    for name, seconds in slowest:
-        print(f"{seconds:14.1f} s  {name}")
+    for test in sorted(tests, key=lambda test: -test.seconds)[:NUM_SLOWEST]:
+        print(f"{test.seconds:14.1f} s  {test.name}")
+    for test in tests:
+        if test.failure:
+            print(f"FAILED {test.name}: {test.failure}")
     for folder in sorted(RESULTS.glob("*")):
         print(f"pages and logs of a failed test: {folder}")
     return steps.summary()
@@ -229,8 +231,8 @@ def node_fingerprint() -> str:
 
 def run_pytest(
     steps: Steps, python: Path, calls: Sequence[PytestCall], arguments: Sequence[str]
-) -> dict[str, float]:
-    """Runs pytest, one call after the other; returns the seconds that each test took.
+) -> list[TestResult]:
+    """Runs pytest, one call after the other; returns the results of all tests.
 
     With arguments, a call may have no tests; if none has any, a step fails.
     """
@@ -240,7 +242,7 @@ def run_pytest(
     parallel = ["-n", str(workers), "--dist", "worksteal"]
     passing = (0, NO_TESTS) if arguments else (0,)
     statuses = set()
-    seconds_by_test: dict[str, float] = {}
+    results: list[TestResult] = []
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         for call in calls:
@@ -250,12 +252,12 @@ def run_pytest(
             command += arguments or list(call.folders)
             statuses.add(steps.run(call.name, command, passing=passing))
             if report.exists():
-                seconds_by_test.update(read_seconds(report))
+                results += read_results(report)
                 report.unlink()
     if statuses == {NO_TESTS}:
         machine.log("pytest found no test for its arguments")
         steps.add("some tests", False)
-    return seconds_by_test
+    return results
 
 
 def run_with_newest_python(steps: Steps) -> None:
@@ -269,7 +271,22 @@ def run_with_newest_python(steps: Steps) -> None:
     steps.run(name, [path, "dev.py", "test", "--quick"])
 
 
-def read_seconds(report: Path) -> dict[str, float]:
-    """Maps each test in a report of pytest to the seconds that it took, with its fixtures."""
-    cases = ElementTree.parse(report).getroot().iter("testcase")
-    return {f"{case.get('file')}::{case.get('name')}": float(case.get("time", 0)) for case in cases}
+class TestResult(NamedTuple):
+    """What a report of pytest says of a test."""
+
+    name: str
+    seconds: float
+    """With its fixtures."""
+    failure: str
+    """The messages of its failures, on one line; empty if it passed."""
+
+
+def read_results(report: Path) -> list[TestResult]:
+    """The tests in a report of pytest."""
+    results = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('file')}::{case.get('name')}"
+        messages = [bad.get("message", "") for bad in case if bad.tag in ("failure", "error")]
+        failure = " ".join(" ".join(messages).split())[:1000]
+        results.append(TestResult(name, float(case.get("time", 0)), failure))
+    return results
