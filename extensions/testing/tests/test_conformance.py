@@ -605,12 +605,14 @@ REFUSED = {
 
 @pytest.mark.browser
 def test_the_page_of_a_plugin_is_checked_like_a_module(tmp_path: Path) -> None:
-    """What it draws is in its frame, and what is refused there is found."""
+    """What it draws is in its frame, however late, and what is refused there is found."""
     pytest.importorskip("playwright")
     folders = {}
     scripts = {
         "good": PAGE_SCRIPT.replace("SET", "textContent"),
-        "bad": PAGE_SCRIPT.replace("SET", "innerHTML"),
+        "bad": f"await new Promise((done) => setTimeout(done, 900));{PAGE_SCRIPT}".replace(
+            "SET", "innerHTML"
+        ),
         **{name: PAGE_SCRIPT.replace("SET", "textContent") + REFUSED[name] for name in REFUSED},
     }
     for name, script in scripts.items():

@@ -171,13 +171,20 @@
     return response;
   };
 
+  // What comes by message, as the host does for a page in a frame, may lead to requests.
+  addEventListener.call(window, "message", () => (quietSince = performance.now()));
+
   const pluginElement = (name) => document.querySelector(`.plugin[data-plugin="${CSS.escape(name)}"]`);
-  // That of a plugin with a page of its own is in the page's frame.
+  const tabElement = (name) => pluginElement(name)?.shadowRoot?.querySelector(".tb-plugin");
+  // The frame of a plugin with a page of its own.
+  const frameOf = (name) => tabElement(name)?.querySelector(":scope > iframe");
   const content = (name) => {
-    const element = pluginElement(name)?.shadowRoot?.querySelector(".tb-plugin");
-    const frame = element?.querySelector(":scope > iframe");
-    return frame ? frame.contentDocument?.body : element;
+    const frame = frameOf(name);
+    return frame ? frame.contentDocument?.body : tabElement(name);
   };
+  // A page in a frame has the host when it has the theme.
+  const isFrameQuiet = ({ contentDocument, contentWindow }, quiet) =>
+    contentDocument?.documentElement.dataset.theme !== undefined && contentWindow.watch.isQuiet(quiet);
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
   globalThis.watch = {
@@ -185,13 +192,15 @@
     refused,
     /** The shell's error notices about the tab. */
     notices: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
+    /** Whether this window has had no pending requests for `quiet` ms. */
+    isQuiet: (quiet) => pending === 0 && performance.now() - quietSince > quiet,
     /** Whether the tab shows something and has had no pending requests for `quiet` ms, or failed. */
     isReady: (name, quiet) =>
       document.querySelector(".notice.failure") !== null ||
       (content(name)?.childNodes.length > 0 &&
         document.querySelector(".opening") === null &&
-        pending === 0 &&
-        performance.now() - quietSince > quiet),
+        globalThis.watch.isQuiet(quiet) &&
+        (!frameOf(name) || isFrameQuiet(frameOf(name), quiet))),
     isDrawn: (name) => content(name)?.childNodes.length > 0,
     isLeft: (name) => pluginElement(name) === null,
     /** What a plugin has created and not removed. */
