@@ -88,6 +88,8 @@ class HostedProcess:
         self._folder: Path | None = None
         self._folder_lock: IO[bytes] | None = None
         self._last_lines: deque[str] = deque(maxlen=20)
+        self._reader: threading.Thread | None = None
+        """Reads what the process writes, to its end."""
         self._limit = PluginStats(what, log_window_seconds=LOG_WINDOW_SECONDS)
         self._fault = ""
 
@@ -103,7 +105,7 @@ class HostedProcess:
     def state(self) -> dict[str, str]:
         """What a tab shows: why the process does not run, and what is not limited."""
         process = self._process
-        if process is not None and process.poll() is not None:
+        if process is not None and process.poll() is not None and not self._fault:
             self._fault = self._death(process)
         return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
 
@@ -221,7 +223,7 @@ class HostedProcess:
             "parent": os.getpid(),
         }
         try:
-            self._process = process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "tbcore_tensorboard.child", json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -230,11 +232,11 @@ class HostedProcess:
                 cwd=self._folder,
                 start_new_session=True,
             )
+            reader = threading.Thread(target=self._keep_lines, args=(process.stdout,), daemon=True)
+            reader.start()
+            self._reader, self._process = reader, process
         finally:
             started.set()
-        assert process.stdout
-        lines = threading.Thread(target=self._keep_lines, args=(process.stdout,), daemon=True)
-        lines.start()
         with listener:
             listener.settimeout(0.5)
             while process.poll() is None:
@@ -243,7 +245,6 @@ class HostedProcess:
                     connection.settimeout(None)
                     threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
         if process is self._process:
-            lines.join(1)  # The reason may be in the last line.
             self._log(logging.ERROR, self._death(process))
 
     def _keep_lines(self, output: IO[bytes]) -> None:
@@ -294,6 +295,8 @@ class HostedProcess:
 
     def _death(self, process: subprocess.Popen[bytes] | None) -> str:
         """Why the process ended."""
+        if self._reader:
+            self._reader.join(1)  # The reason may be in the last line.
         status = process.returncode if process else None
         if error := self.info().get("error"):
             return str(error)

@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_a_process_that_ends_has_a_card_and_starts_again(
     assert client.post("tb-fake/tbcore-start").status_code == 204
     assert client.get("data/plugin/tb-fake/state").json()["fault"] == ""
     assert client.get(f"{FAKE}/pid").json() != first
+
+
+def test_a_fault_waits_for_the_last_line(hosting: Hosting, limits: Limits) -> None:
+    client = hosting()
+    client.get(f"{FAKE}/pid")
+    limits(process, printable_line=lambda line: time.sleep(0.3) or line)
+    fault = client.get(f"{FAKE}/die").text
+    assert fault.strip().endswith("; its last line was: a check failed: 1 == 2")
 
 
 @pytest.mark.parametrize(
