@@ -61,9 +61,11 @@ def address(tmp_path_factory: pytest.TempPathFactory, logs: Path) -> Iterator[st
     scratch = tmp_path_factory.mktemp("scratch")
     log = logs.with_name("log")
     tbcore = Path(sys.executable).with_name("tbcore")
+    folders = {REPOSITORY, Path(sys.prefix), Path(sys.base_prefix)}
+    folders.discard(Path("/usr"))  # It is in the copy, and would hide the link.
     command = containers.on_this_machine(
         [PROGRAM, f"--logdir={LOGS}", "--bind_all"], scratch,
-        [REPOSITORY, Path(sys.prefix), Path(sys.base_prefix)],
+        sorted(folders),
         f"ln -sf {tbcore} {{root}}{PROGRAM}",
         user="1000730000:0", mounted={LOGS: logs},
         environment={**variables(), "TBCORE_PORT": "tcp://10.0.0.1:80"},
