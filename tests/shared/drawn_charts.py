@@ -36,3 +36,14 @@ def zoom(page: Any, frame: Any) -> None:
     with page.expect_response("**/data/plugin/scalars/window") as posted:
         page.mouse.up()
     assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+
+
+def wait_for_curve(page: Any, tag: str, run: str) -> None:
+    """Waits until the chart of a tag shows pixels in the colour of a run."""
+    page.wait_for_function(
+        "([tag, run]) => tb.pixels(tag, tb.colors()[run] ?? '#000001') > 60", arg=[tag, run]
+    )
+
+
+def wait_for_text(page: Any, text: str) -> None:
+    page.get_by_text(text).first.wait_for()
