@@ -212,12 +212,13 @@ class Logdir:
         for spec_index, name, file in sorted(found):
             is_claimed, kind = False, kind_of(name)
             for pattern in self._pacing.patterns() if file.is_listed else ():
-                directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
-                run = runs.get((spec_index, directory))
-                if run is not None and matches(name, pattern):
-                    scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
+                if matches(name, pattern):
                     is_claimed = True
-            if kind == "log" and (file.is_listed or (spec_index, dirname(file.path)) in runs):
+                    directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
+                    if run := runs.get((spec_index, directory)):
+                        scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
+            is_known = file.is_listed or (spec_index, dirname(file.path)) in runs
+            if is_known and kind in ("log", "csv"):
                 continue  # A format has it, or it probably has the same numbers as event files.
             if kind and not is_claimed:
                 unclaimed.append((kind, readable(file.path)))

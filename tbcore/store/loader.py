@@ -104,9 +104,8 @@ class Loader:
         """Returns a reader of some files that has read nothing yet."""
         self.runs: dict[str, TrackedRun] = {}
         """The runs whose files are read, by name."""
-        self._stored: StoredRuns | None = None
-        if index is not None:
-            self._stored = StoredRuns(index, board, is_paced=reload_interval is None)
+        is_paced = reload_interval is None
+        self._stored = StoredRuns(index, board, is_paced=is_paced) if index is not None else None
         self.queue = WorkQueue()
         """Those of them that have unread data."""
         self._publisher = Publisher(board, specs)
@@ -125,9 +124,7 @@ class Loader:
         Must be called before any other thread is started: see `HelperProcess.__init__`. Starts none
         if a directory costs requests, since remote storages have threads of their own.
         """
-        if self._stored is not None or self._logdir.paced:
-            return
-        if HelperProcess.is_supported():
+        if self._stored is None and not self._logdir.paced and HelperProcess.is_supported():
             try:
                 self.queue.helper = HelperProcess(self._decoder, self._new_reader)
             except OSError as error:
@@ -176,7 +173,11 @@ class Loader:
             # Plugins are imported at the same time.
             while not (self._publisher.publish_early or self.pauses.stopping.wait(0.01)):
                 pass
-        is_repeated = self.pauses.interval <= 0 and patterns != self._board.file_patterns
+        # Whether plugins are imported, and the last scan knew the files that they claim.
+        is_final = self._publisher.publish_early and patterns == self._board.file_patterns
+        if is_final:
+            self._publisher.report_other_files()
+        is_repeated = self.pauses.interval <= 0 and not is_final
         loading = self.queue.has_work or is_repeated
         ends_pass = not (is_repeated or self.pauses.stopping.is_set())
         self._publisher.publish(self.runs.values(), loading=loading, ends_pass=ends_pass)

@@ -52,6 +52,8 @@ class Publisher:
         self._logdirs = tuple(absolute(spec.path) for spec in specs)
         self._scan = Scan()
         """The last scan."""
+        self._kinds: set[str] = set()
+        """The kinds of files of which the log says that they are not shown."""
         self._problems = Problems()
         self._index_problems: Collection[str] = ()
         """The problems of the index, one line each."""
@@ -115,9 +117,7 @@ class Publisher:
         other_files = [file for run in self._with_problems for file in run.reader.other_files]
         bytes_read = sum(run.reader.bytes_read for run in runs) + self._shown.num_bytes
         bytes_total = sum(run.reader.bytes_total for run in runs) + self._shown.num_bytes
-        num_requests: dict[str, int] = {}
-        for root in self.paced:
-            num_requests |= root.num_requests
+        num_requests = dict(item for root in self.paced for item in root.num_requests.items())
         self._board.set_status(
             LoadStatus(
                 loading=loading,
@@ -153,15 +153,18 @@ class Publisher:
         ]
 
     def report_scan(self, scan: Scan) -> None:
-        """Logs what the previous scan did not have: problems, and kinds of files not shown."""
+        """Logs the problems that the previous scan did not have."""
         known = {*self._scan.missing, *self._scan.problems}
         missing = [path for path in scan.missing if path not in known]
-        problems = [line for line in scan.problems if line not in known]
         waiting = [f"log directory does not exist: {path}; waiting for it" for path in missing]
-        log_lines(logging.WARNING, [*waiting, *problems])
-        kinds = {files.kind for files in self._scan.other_files}
-        log_lines(logging.INFO, [str(f) for f in scan.other_files if f.kind not in kinds])
+        log_lines(logging.WARNING, [*waiting, *(p for p in scan.problems if p not in known)])
         self._scan = scan
+
+    def report_other_files(self) -> None:
+        """Logs the kinds of files in the last scan that are not shown, each kind once."""
+        new = [files for files in self._scan.other_files if files.kind not in self._kinds]
+        self._kinds.update(files.kind for files in new)
+        log_lines(logging.INFO, [str(files) for files in new])
 
     def report_index(self, problems: Collection[str]) -> None:
         """Replaces the problems of the index, and logs the new ones."""

@@ -141,11 +141,11 @@ class SourceReader(RunReader):
         except BlockingIOError:
             self.is_to_read_soon = True
         except OSError as error:
-            self._read_error = self._line(f" cannot be read: {error.strerror or error}")
+            self._read_error = self._line(f" cannot be read: {error.strerror or error}", error)
         except Exception as error:
             self._has_failed = True
-            self._read_error = self._line(f" cannot be read to its end: {describe(error)}")
-            logger.debug("%s", one_line(self._source[0].path), exc_info=error)
+            self._read_error = self._line(f" cannot be read to its end: {describe(error)}", error)
+            logger.debug("%s", self._read_error, exc_info=error)
         self._items, self._has_read, self.bytes_read = None, True, self.bytes_total
         self._has_work = self._source != self._given.files
         if self._read_error not in ("", before):
@@ -155,8 +155,9 @@ class SourceReader(RunReader):
             self._add_events(*self._facts)
         self.data.end_loading()
 
-    def _line(self, text: str) -> str:
-        return one_line(f"{self._source[0].path}{text}")
+    def _line(self, text: str, error: Exception | None = None) -> str:
+        """A line about the file that an error names, else about the first one."""
+        return one_line(f"{getattr(error, 'filename', None) or self._source[0].path}{text}")
 
     def _add(self, item: Read) -> None:
         if isinstance(item, str):

@@ -1,6 +1,6 @@
 /** The average of a value of each run of a group, with its spread, as numbers and as short text; and what equal values of a hyperparameter have in common. */
 export { groupFigure, withArchived } from "./lib/group-figure.js";
-export { marksOfBest } from "./lib/comparisons.js";
+export { isRepetition, marksOfBest } from "./lib/comparisons.js";
 export { statisticsOf } from "./lib/group-statistics.js";
 export { groupText } from "./lib/queries/names.js";
 

@@ -237,3 +237,13 @@ def test_what_continues_past_an_edge_fades_into_the_background(open_page: Any) -
         )
         < -10
     )  # at the end nothing is covered
+
+
+def test_the_name_of_the_open_tab_is_whole(open_page: Any) -> None:
+    """Where tabs fade, also after the button for views, which comes last, took some of the bar."""
+    page = open_page("#histograms", viewport={"width": 1024, "height": 500})
+    page.get_by_role("button", name="Views").wait_for()
+    page.wait_for_function("""() => {
+      const right = (selector) => document.querySelector(selector)?.getBoundingClientRect().right;
+      return right('.tabs') - right('.tab[aria-selected=true]') >= 32;
+    }""")

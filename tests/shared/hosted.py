@@ -26,8 +26,6 @@ def app(function):
             found = function(**request.args)
         except OSError as error:
             return wrappers.Response(type(error).__name__, 500)
-        except MemoryError:
-            return wrappers.Response("MemoryError", 500)
         return wrappers.Response(json.dumps(found), mimetype="application/json")
     return wrappers.Request.application(respond)
 

@@ -87,6 +87,14 @@ def test_a_problem_costs_one_line_and_no_other_run(
     assert logs.board.status.problems == ()
 
 
+def test_a_problem_names_the_file_that_could_not_be_read(
+    lines: Any, logs: Logs, tmp_path: Path
+) -> None:
+    """Where the error does: of several files of a run, or one that was not scanned."""
+    lines("x", "a 1 0", f"a open {tmp_path}")
+    assert logs.board.status.problems == (f"{tmp_path} cannot be read: Is a directory",)
+
+
 def test_a_file_that_is_being_written_is_read_soon(lines: Any, logs: Logs) -> None:
     """Until then, the run shows what it had. The loader makes its next pass at once."""
     lines("x", "a 1 0")

@@ -128,6 +128,28 @@ def test_a_pass_that_is_made_again_for_plugins_does_not_count(logs: Logs) -> Non
     assert (logs.board.status.passes, logs.board.status.loading) == (1, False)
 
 
+@pytest.mark.parametrize("interval", [0, 0.01])
+@pytest.mark.parametrize("claims", [[], [Claim(files="projector_config.pbtxt")]], ids=len)
+def test_files_that_are_not_shown_are_logged_when_plugins_have_claimed_theirs(
+    logs: Logs, caplog: pytest.LogCaptureFixture, interval: float, claims: list[Claim]
+) -> None:
+    """The first scan begins before plugins are imported, and its pass may have ended by then."""
+    caplog.set_level(logging.INFO)
+    logs.write("run/a.tfevents", 1)
+    logs.write("run/projector_config.pbtxt", 1)
+    logs.loader = logs.new_loader(reload_interval=interval)
+    logs.loader.start(publish_early=False)
+    logs.loader.wait_until_started(WAIT_SECONDS)
+    logs.wait_until(lambda: logs.board.status.passes > 1 or not interval)
+    logs.board.claim_files(claims)
+    logs.loader.publish(WAIT_SECONDS)
+    passes = logs.board.status.passes
+    logs.wait_until(lambda: logs.board.status.passes > (passes + 2 if interval else 0))
+    logs.end()
+    found = [line for line in caplog.messages if line.startswith("not shown:")]
+    assert len(found) == (0 if claims else 1), found
+
+
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     """The thread makes one pass, and ends."""
     logs.loader = logs.new_loader(reload_interval=0)

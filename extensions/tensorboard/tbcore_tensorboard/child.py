@@ -14,13 +14,14 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from tbcore_tensorboard.link import Link
-from tbcore_tensorboard.mirror import Mirror
+from tbcore_tensorboard.mirror import Mirror, folders_of
 from tbcore_tensorboard.sandbox import confine, end_with
 
 logger = logging.getLogger("tbcore.tensorboard")
@@ -32,6 +33,8 @@ SAMPLED = (
 )  # fmt: skip
 WRITERS = ("profile",)
 """Plugins that write files beside the traces, and fail where they cannot: they get a mirror."""
+PATH = "config_fpath"
+"""The name that the path of a configuration has in the projector's code, whose errors lack it."""
 FLAGS = ("logdir_spec", "host", "db", "window_title", "generic_data", "load_fast", "path_prefix")
 
 
@@ -47,7 +50,10 @@ class _Lines(logging.Formatter):
         frames = [index for index, line in enumerate(lines) if line.startswith("  ")]
         if not frames:
             return " ".join(lines)
-        return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :]])])
+        _, _, trace = record.exc_info or sys.exc_info()
+        found = (frame.f_locals for frame, _ in traceback.walk_tb(trace))
+        path = [f"({names[PATH]})" for names in found if PATH in names]
+        return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :], *path])])
 
 
 def _is_problem(record: logging.LogRecord) -> bool:
@@ -173,13 +179,21 @@ def _with_tensorboard(
     flags.logdir = logdir
     flags.path_prefix = ""
     flags.samples_per_plugin = dict.fromkeys(SAMPLED, EVERYTHING)
-    provider = make_provider(link, logdir)
+    folders = partial(_folders_with_embeddings, logdir) if logdir and name == "projector" else tuple
+    provider = make_provider(link, logdir, folders)
     page = assets.get_default_assets_zip_provider()
     app = application.TensorBoardWSGIApp(flags, loaders, provider, page)
     plugins = list(app._plugins)
     for plugin in plugins:
         provider.plugin_names |= set(plugin.data_plugin_names())
     return app, plugins
+
+
+def _folders_with_embeddings(logdir: str) -> Iterator[str]:
+    """The paths below a log directory of the folders that the projector reads."""
+    for folder in folders_of(logdir):
+        if os.path.isfile(f"{folder}/projector_config.pbtxt"):
+            yield os.path.relpath(folder, logdir)
 
 
 def _alone(entry: EntryPoint, logdir: str) -> tuple[App, list[Any]]:

@@ -118,7 +118,8 @@ def _tab(entry: EntryPoint) -> object:
     claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
     info = PluginInfo(
         title=entry.name.replace("_", " ").title(),
-        description=f"A plugin of TensorBoard ({source}), in a process of its own."
+        description=f"A plugin of TensorBoard ({source}), in a process of its own. Its options "
+        "are those of the plugin tensorboard."
         + (f" It shows files such as {pattern}." if pattern else ""),
         claims=claims,
         how_to_log=HOW_TO_LOG.get(entry.name, {}),

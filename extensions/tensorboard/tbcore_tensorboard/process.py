@@ -48,6 +48,8 @@ LOG_WINDOW_SECONDS = 60
 """Time in which at most 20 lines of a process are logged."""
 PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(.*)")
 """A line that the process logged."""
+OUT_OF_MEMORY = re.compile(r"MemoryError|std::bad_alloc")
+"""What a process writes that would need more memory than it may have."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
@@ -179,6 +181,9 @@ class HostedProcess:
     # -- private -------------------------------------------------------------------------------
 
     def _text(self, fault: str) -> str:
+        if OUT_OF_MEMORY.search(fault):
+            limit = f"--set tensorboard.memory={self._options().values['memory']}"
+            fault += f"; its memory is limited by {limit}, in MB"
         return fault and f"{self.what}: {fault}"
 
     def _start(self) -> None:
@@ -260,7 +265,7 @@ class HostedProcess:
 
     def _log(self, level: int, line: str) -> None:
         if self._limit.may_log():
-            logger.log(level, "%s: %s", self.what, line)
+            logger.log(level, "%s", self._text(line))
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rwb") as stream, contextlib.suppress(OSError):

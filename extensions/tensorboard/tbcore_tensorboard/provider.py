@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tbcore_tensorboard.link import Link
@@ -10,8 +10,11 @@ from tbcore_tensorboard.link import Link
 Tagged = Mapping[str, Mapping[str, Any]]
 
 
-def make_provider(link: Link, logdir: str) -> Any:
-    """A `DataProvider`; the names of the plugins to list are added to its set `plugin_names`."""
+def make_provider(link: Link, logdir: str, folders: Callable[[], Iterable[str]] = tuple) -> Any:
+    """A `DataProvider`; the names of the plugins to list are added to its set `plugin_names`.
+
+    `folders` returns paths below the log directory, which are runs even without event files.
+    """
     from tensorboard import errors
     from tensorboard.data import provider
 
@@ -29,9 +32,10 @@ def make_provider(link: Link, logdir: str) -> Any:
             return list(link("with_data", sorted(self.plugin_names)))
 
         def list_runs(self, ctx: Any = None, *, experiment_id: str) -> list[Any]:
+            runs = dict.fromkeys(folders()) | dict(link("runs"))
             return [
                 provider.Run(run_id=run, run_name=run, start_time=start)
-                for run, start in link("runs")
+                for run, start in runs.items()
             ]
 
         def list_scalars(self, ctx: Any = None, **given: Any) -> Tagged:

@@ -88,11 +88,16 @@ def test_a_plugin_that_cannot_be_loaded_has_a_card(
     assert client.get(f"{FAKE}/pid").status_code == 200
 
 
-def test_memory_is_limited(hosting: Hosting) -> None:
+def test_memory_is_limited(hosting: Hosting, caplog: pytest.LogCaptureFixture) -> None:
+    """By an option that the line of the log names, as it is set."""
     client = hosting(plugin_values={"tensorboard": {"memory": "1024"}})
     first = client.get(f"{FAKE}/pid").json()
     response = client.get(f"{FAKE}/memory")
-    assert (response.status_code, response.text) == (500, "MemoryError")
+    assert response.status_code == 500
+    until(lambda: caplog.messages)
+    line = "MemoryError; its memory is limited by --set tensorboard.memory=1024, in MB"
+    assert caplog.messages[0].startswith("fake of fake 1: ")
+    assert caplog.messages[0].endswith(line)
     assert client.get(f"{FAKE}/pid").json() == first
 
 

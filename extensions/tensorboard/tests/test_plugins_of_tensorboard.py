@@ -98,6 +98,25 @@ def test_the_projector_reads_embeddings_and_no_other_file(
 
 
 @needs("tensorboard")
+def test_the_projector_reads_embeddings_without_event_files(
+    hosting: Hosting, tbcore_logdir: Path
+) -> None:
+    """Whatever the directory; files that a plugin claims are not said not to be shown."""
+    write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
+    (tbcore_logdir / "words" / "small").mkdir(parents=True)
+    for folder in (tbcore_logdir, tbcore_logdir / "words" / "small"):
+        write_embedding(folder, png())
+    client = hosting()
+    assert client.get("data/plugins_listing").json()["tb-projector"] is True
+    assert client.get("data/status").json()["other_files"] == []
+    address = "tb-projector/data/plugin/projector"
+    assert set(client.get(f"{address}/runs").json()) == {".", "words/small"}
+    of_run = {"run": "words/small", "name": "digits"}
+    assert len(client.get(f"{address}/tensor", params=of_run).content) == 4 * 3 * 4
+    assert client.get("tensorboard/data/runs").json() == ["train"]
+
+
+@needs("tensorboard")
 def test_a_configuration_that_the_projector_cannot_read_is_a_line_of_the_log(
     hosting: Hosting, tbcore_logdir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,7 +128,8 @@ def test_a_configuration_that_the_projector_cannot_read_is_a_line_of_the_log(
     assert client.get("tb-projector/data/plugin/projector/runs").status_code == 500
     until(lambda: caplog.records)
     [record] = caplog.records
-    line = r"projector of tensorboard 2.*ParseError: 1:13 : .*"
+    path = re.escape(f"({tbcore_logdir}/broken/projector_config.pbtxt)")
+    line = rf"projector of tensorboard 2.*ParseError: 1:13 : .* {path}"
     assert re.fullmatch(line, record.getMessage())
 
 

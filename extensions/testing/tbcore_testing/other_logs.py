@@ -7,6 +7,7 @@ the run may also be a command:
     a text TEXT      a text with the tag `notes`
     a line           a line of text about damage
     a fail           an error, in place of the rest
+    a open PATH      another file is opened, in place of the rest
     a replaced       FileReplacedError
     a wait           BlockingIOError, once
 
@@ -91,6 +92,8 @@ class _Reader:
                 continue
             if step == "line":
                 yield "a line is damaged"
+            if step == "open":
+                open(values[0]).close()
             if step == "replaced":
                 raise FileReplacedError(self._run)
             if step == "fail":

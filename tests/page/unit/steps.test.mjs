@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../../tbcore/web/steps.js";
+import { findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../../tbcore/web/lib/steps/places.js";
 
 /** Step 10 was logged twice. */
 const places = [[-5, 0], [0, 0], [10, 0], [10, 1], [30, 0]].map(([step, nth]) => ({ step, nth }));

@@ -5,6 +5,8 @@
  * result.
  */
 
+import { isRepetition } from "tbcore/groups.js";
+
 /** @typedef {import("./types.js").Column} Column */
 
 /** With fewer rows, any pattern is likely to be chance. */
@@ -17,8 +19,6 @@ const MIN_SHUFFLES = 50;
 const SHUFFLED_ROWS = 400_000;
 /** The share of the shuffles that must explain less. One in a hundred, since a sweep has many hyperparameters. */
 const CHANCE_QUANTILE = 0.99;
-/** Names of hyperparameters that number the repetitions of an experiment. */
-const SEED = /(^|[^a-z])(seeds?|random_state|repeat|replicate|repetition|trial|fold)([^a-z]*|[^a-z]+(id|number|index))$/;
 
 /** Most bins that numeric values are divided into; all have about the same number of rows. */
 const MAX_BINS = 6;
@@ -55,7 +55,7 @@ export function importanceOf(column, metric, rows) {
   const ys = ranks(usable.map((row) => /** @type {number} */ (metric.cells[row])));
   const cells = usable.map((row) => column.cells[row]);
   // The order of seeds means nothing, so each is a group of its own.
-  const areNumbers = !isSeed(column) && cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
+  const areNumbers = !isRepetition(column.key) && cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
   const bins = xs && binsOf(xs);
   const groups = groupsOf(bins ?? cells);
@@ -65,14 +65,6 @@ export function importanceOf(column, metric, rows) {
   const isNonMonotonic = xs !== null && bins !== null && (isNonMonotonicInBins(bins, ys) || endContradictsTrend(xs, ys, trend));
   const chance = chanceOf(groups, ys);
   return { share, chance, isClear: share > chance, numRows: usable.length, trend, isNonMonotonic };
-}
-
-/**
- * Whether a hyperparameter only numbers repetitions, by its name.
- * @param {{ key: string }} column
- */
-export function isSeed({ key }) {
-  return SEED.test(key.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase());
 }
 
 /**

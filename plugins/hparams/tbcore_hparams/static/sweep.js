@@ -3,10 +3,9 @@
  * each group of sessions.
  */
 
-import { groupText } from "tbcore/groups.js";
+import { groupText, isRepetition } from "tbcore/groups.js";
 import { differenceOf } from "./cell-text.js";
 import { usefulFirst } from "./goals.js";
-import { isSeed } from "./importance.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell
@@ -71,7 +70,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }, query = { ag
     metric: { group: info.group, tag: info.tag },
   }));
   // Those declared first, and in both parts seeds last, since no conclusion can be drawn from them.
-  const placeOf = (/** @type {Column} */ column) => 4 * Number(column.isUndeclared) + 2 * Number(isSeed(column)) + Number(!column.differs);
+  const placeOf = (/** @type {Column} */ column) => 4 * Number(column.isUndeclared) + 2 * Number(isRepetition(column.key)) + Number(!column.differs);
   const chosen = [...hparams].sort((a, b) => placeOf(a) - placeOf(b));
   const ordered = usefulFirst(metrics);
   const columns = [...infoColumns(groups), ...chosen, ...ordered.flatMap(withStepColumn)];

@@ -2,10 +2,11 @@
  * The view: what the tab shows and how, from the settings in the page address. Pure functions.
  */
 
+import { isRepetition } from "tbcore/groups.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { parseFilters } from "./filters.js";
 import { defaultMetric, guessGoal } from "./goals.js";
-import { importanceOf, isSeed } from "./importance.js";
+import { importanceOf } from "./importance.js";
 import { isLogByDefault, isNumeric } from "./scales.js";
 
 /**
@@ -175,7 +176,7 @@ function sharesOf(sweep, metric) {
  * @param {readonly number[]} rows
  */
 function clearShareOf(column, metric, rows) {
-  if (isSeed(column)) return -1;
+  if (isRepetition(column.key)) return -1;
   const importance = importanceOf(column, metric, rows);
   return importance?.isClear ? importance.share : 0;
 }

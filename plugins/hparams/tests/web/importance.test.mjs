@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explainImportance, formatImportance, importanceOf, isSeed } from "../../tbcore_hparams/static/importance.js";
+import { isRepetition } from "tbcore/groups.js";
+import { explainImportance, formatImportance, importanceOf } from "../../tbcore_hparams/static/importance.js";
 
 /** @param {readonly (number | string)[]} cells @param {string} [name] @returns {any} */
 const column = (cells, name = "a") => ({ key: `h.${name}`, kind: "hparam", type: typeof cells[0], label: name, cells });
@@ -122,9 +123,9 @@ test("what chance reaches is called unclear, with both shares and the number of 
 
 test("a seed is recognized by its name, and its order means nothing", () => {
   for (const name of ["seed", "random_seed", "SEED", "train/seed", "seed2", "randomSeed", "random_state", "trial_id", "fold"]) {
-    assert.ok(isSeed({ key: `h.${name}` }), name);
+    assert.ok(isRepetition(`h.${name}`), name);
   }
-  for (const name of ["lr", "seeded", "seed_weight", "linseed", "folding", "num_trials"]) assert.ok(!isSeed({ key: `h.${name}` }), name);
+  for (const name of ["lr", "seeded", "seed_weight", "linseed", "folding", "num_trials"]) assert.ok(!isRepetition(`h.${name}`), name);
   const rows = indices(40);
   assert.equal(importanceOf(column(rows, "seed"), column(rows), rows), null); // each its own value
   assert.ok(Number.isNaN(importanceOf(column(rows.map((row) => row % 4), "seed"), column(rows), rows)?.trend));
