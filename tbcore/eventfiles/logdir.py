@@ -217,8 +217,7 @@ class Logdir:
                     directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
                     if run := runs.get((spec_index, directory)):
                         scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
-            is_known = file.is_listed or (spec_index, dirname(file.path)) in runs
-            if is_known and kind in ("log", "csv"):
+            if kind == "log" and (file.is_listed or (spec_index, dirname(file.path)) in runs):
                 continue  # A format has it, or it probably has the same numbers as event files.
             if kind and not is_claimed:
                 unclaimed.append((kind, readable(file.path)))

@@ -14,11 +14,11 @@ from tbcore.text import one_line, plural
 _KINDS = re.compile(
     r"(?s)(?P<profile>.*\.pt\.trace\.json(?:\.gz)?)|(?P<projector>projector_config\.pbtxt)"
     r"|(?P<debugger>tfdbg_events\..*)|(?P<mlflow>meta\.yaml)"
-    r"|(?P<log>trainer_state\.json|mlflow\.db|(?:metrics|results)\.csv|.*\.wandb)|(?P<csv>.*\.csv)"
+    r"|(?P<log>trainer_state\.json|mlflow\.db|(?:metrics|results)\.csv|.*\.wandb)"
 )
 """Matches the base names of files of known kinds: traces of a profiler, the
-configuration of embeddings, dumps of TensorFlow's debugger, folders of MLflow, logs of other
-programs, and other tables."""
+configuration of embeddings, dumps of TensorFlow's debugger, folders of MLflow, and logs of other
+programs."""
 
 _SHOWN_BY = {
     "profile": "XProf, and ui.perfetto.dev for traces in JSON",
@@ -28,7 +28,6 @@ _SHOWN_BY = {
     "unknown": "the program that wrote them",
     "log": f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`, in a directory of this machine",
     "mlflow": "tbcore after `mlflow migrate-filestore`, which makes a database of such folders",
-    "csv": "tbcore if they have a column of steps and a name such as metrics.csv",
     "twin": "the event files beside them, which have the same numbers",
 }
 
@@ -39,7 +38,7 @@ class OtherFiles(NamedTuple):
     kind: str
     """`profile`, `projector` or `debugger`; `gzip` or `unknown` if the name is that of an event
     file; `log` for logs of other programs that no format reads, `mlflow` for folders of MLflow,
-    `csv` for other tables, and `twin` for logs that were also written as event files."""
+    and `twin` for logs that were also written as event files."""
     num_files: int
     example: str
     """The first of their paths."""
@@ -117,4 +116,5 @@ def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
     paths: dict[str, set[str]] = {}
     for kind, path in files:
         paths.setdefault(kind, set()).add(path)
-    return tuple(OtherFiles(k, len(p), min(p), _SHOWN_BY[k]) for k, p in sorted(paths.items()))
+    found = sorted(paths.items())
+    return tuple(OtherFiles(kind, len(each), min(each), _SHOWN_BY[kind]) for kind, each in found)

@@ -217,7 +217,7 @@ class LazyReader(_Problems):
         """Updates the runs to the result of a scan; returns the same as `refresh`."""
         with self._lock:
             known, self._scan = self._scan.problems, scan
-            kinds = ("log", "mlflow", "csv")
+            kinds = ("log", "mlflow")
             self.not_shown = [str(each) for each in scan.other_files if each.kind in kinds]
             for line in scan.problems:
                 if line not in known:
