@@ -950,7 +950,7 @@ def test_names_are_cut_last_and_numbers_are_below_their_heads(
     config = "a_configuration_with_a_long_name"
     for seed, (value, most) in enumerate([(0.5, 2.473), (1.09375, 32.25), (float("nan"), 2.5)]):
         scalars = {"val/loss": [(0, most), (900 * seed + 100, value)]}
-        hparams = {"seed": seed, "lr": 0.1}
+        hparams = {"seed": seed, "lr": 0.1, "mmm": 1, "gamma": 2}
         write_run(tmp_path, f"{config}/s{seed}", scalars=scalars, hparams=hparams, wall_time=START)
     profile = new_profile()
     profile.context.add_init_script(HELPERS)
@@ -997,3 +997,14 @@ def test_names_are_cut_last_and_numbers_are_below_their_heads(
     cell = page.evaluate(GROUP_CELL, f"{config}/*")
     assert (cell["text"], cell["words"]) == ("0.80 ± 0.42 ×1", "1 not finite")
     assert page.evaluate(widths)[5] < 50  # the seeds of a closed group differ
+
+    # A heading is whole beside the sign of the order, and over a column that is cut at the edge.
+    whole = """(heading) => [...document.querySelectorAll('.tb-heads :has(> i) > .tb-name')].some(
+      (name) => name.textContent === heading
+        && [...name.children].every((part) => part.scrollWidth <= part.clientWidth))"""
+    for text in ("mmm", "gamma", "none"):
+        page.goto(f"{server.url}/#scalars&view=list&columns=mmm,gamma,none&sort=%2B{text}")
+        page.wait_for_function(whole, arg=text)
+    page.set_viewport_size({"width": 400, "height": 700})
+    page.goto(f"{server.url}/#scalars&group=seeds&columns=lr,val/loss:min&sort=%2Bval/loss:min")
+    page.wait_for_function(whole, arg="min val/loss")
