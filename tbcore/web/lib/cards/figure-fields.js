@@ -69,7 +69,7 @@ export function FigureFields({ draw, drawnBy, memory }) {
       aria-label=${sample ? `${label} ${text}` : `Title of the ${label}`}
       autocomplete="off"
       placeholder=${text}
-      value=${wishes.rename(kind, text)}
+      defaultValue=${wishes.rename(kind, text)}
       onChange=${(/** @type {any} */ { currentTarget }) => set(keyOf(kind, text), currentTarget.value.trim())}
     />
   </label>`;
