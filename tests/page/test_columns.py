@@ -773,6 +773,11 @@ def test_columns_work_at_400_pixels(server: Any, new_profile: Any) -> None:
     assert page.locator("aside .tb-list").evaluate("(list) => list.scrollLeft") > 50
     assert name.bounding_box()["x"] == before["x"] >= 0
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    # The menu has what a button does where names have more room.
+    assert not page.get_by_role("button", name="Only other").is_visible()
+    page.get_by_role("button", name="Actions for other").tap()
+    page.get_by_role("menuitem", name="Only this").tap()
+    page.wait_for_function("() => globalThis.shown === 'other'")
     page.get_by_role("button", name="Columns…").tap()
     form = page.get_by_role("form", name="Columns")
     form.get_by_role("button", name="Remove step").tap()
@@ -950,7 +955,7 @@ def test_names_are_cut_last_and_numbers_are_below_their_heads(
     config = "a_configuration_with_a_long_name"
     for seed, (value, most) in enumerate([(0.5, 2.473), (1.09375, 32.25), (float("nan"), 2.5)]):
         scalars = {"val/loss": [(0, most), (900 * seed + 100, value)]}
-        hparams = {"seed": seed, "lr": 0.1}
+        hparams = {"seed": seed, "lr": 0.1, "mmm": 1, "gamma": 2}
         write_run(tmp_path, f"{config}/s{seed}", scalars=scalars, hparams=hparams, wall_time=START)
     profile = new_profile()
     profile.context.add_init_script(HELPERS)
@@ -997,3 +1002,28 @@ def test_names_are_cut_last_and_numbers_are_below_their_heads(
     cell = page.evaluate(GROUP_CELL, f"{config}/*")
     assert (cell["text"], cell["words"]) == ("0.80 ± 0.42 ×1", "1 not finite")
     assert page.evaluate(widths)[5] < 50  # the seeds of a closed group differ
+
+    # A heading is whole beside the sign of the order; over a cut column, it has all the room.
+    whole = """(heading) => [...document.querySelectorAll('.tb-heads :has(> i) > .tb-name')].some(
+      (name) => name.textContent === heading
+        && [...name.children].every((part) => part.scrollWidth <= part.clientWidth))"""
+    for text in ("mmm", "gamma", "none"):
+        page.goto(f"{server.url}/#scalars&view=list&columns=mmm,gamma,none&sort=%2B{text}")
+        page.wait_for_function(whole, arg=text)
+    phone = new_profile(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
+    link = "#scalars&group=seeds&columns=lr,val/loss:min&sort=%2Bval/loss:min"
+    page = phone.open(server.url, link)
+    page.wait_for_function(
+        f"""(heading) => {{
+          const [list, sign] = ['.tb-with-columns .tb-list', '.tb-heads i'].map(
+            (part) => document.querySelector(part)?.getBoundingClientRect());
+          return sign?.width && (({whole})(heading) || sign.right > list.right - 12);
+        }}""",
+        arg="min val/loss",
+    )
+    page.wait_for_function(
+        """() => {
+          const row = document.querySelector('.tb-row:has(.tb-nan)');
+          return row?.querySelector('.tb-name').clientWidth > 30;
+        }"""
+    )

@@ -96,6 +96,19 @@ def test_names_titles_and_the_place_of_the_legend_are_kept_for_figures(open_page
     until(lambda: "a/*" in texts_of(page))
     page.get_by_label("Place of the legend").select_option("none")
     until(lambda: not {"a/*", "b/*"} & set(texts_of(page)))
+    # What is being typed stays when the figure is drawn again.
+    axis = page.get_by_label("Title of the x axis")
+    axis.fill("T")
+    figure = page.get_by_alt_text("The figure")
+    before = figure.get_attribute("src")
+    page.get_by_label("Place of the legend").evaluate(
+        """(select) => {
+          select.value = 'outside';
+          select.dispatchEvent(new Event('change'));
+        }"""
+    )
+    until(lambda: figure.get_attribute("src") != before)
+    assert axis.input_value() == "T"
 
 
 def test_a_pdf_is_printed_with_real_letters_on_a_page_of_its_size(

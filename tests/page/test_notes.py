@@ -622,14 +622,19 @@ def test_groups_keep_their_colours_when_one_is_archived(
 def test_groups_count_the_archived_runs_that_are_in_no_average(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """Own ones and those of others, also if one run is left; not while the list shows them."""
+    """Own ones and those of others, also if one run is left; not while the list shows them.
+
+    The number is cut before the group's name, and is in the name's tooltip.
+    """
     logdir = tmp_path / "seeds"
+    bad = "d" * 30
     for run, loss in {
         "a/s0": 100, "a/s1": 1, "a/s2": 2, "a/s3": 3, "a/s4": 100,
-        "b/s0": 5, "b/s1": 100, "b/s2": 100, "c/s0": 100, "c/s1": 100, "d/s0": 7, "d/s1": 9,
+        "b_is_a_long_name/s0": 5, "b_is_a_long_name/s1": 100, "b_is_a_long_name/s2": 100,
+        "c/s0": 100, "c/s1": 100, f"{bad}/s0": 7, f"{bad}/s1": float("nan"),
     }.items():  # fmt: skip
         write_run(logdir, run, scalars={"loss": [1.0, loss]}, hparams={"lr": 0.1})
-    own = ("a/s4", "b/s1", "b/s2", "c/s0", "c/s1")
+    own = ("a/s4", "b_is_a_long_name/s1", "b_is_a_long_name/s2", "c/s0", "c/s1")
     notes_of(logdir).change(own, {"archived": True})
     noted_by_bob(logdir, "a/s0", archived=True)
     server = serve(logdir)
@@ -640,6 +645,14 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     page = profile.open(server.url, "#scalars&group=seeds")
     counts = ".tb-folder .tb-run-info"
     wait_for_texts(page, counts, "3 (+2 archived)", "1 (+2 archived)", "2")
+    cut = """([part, ...cut]) => [...document.querySelectorAll('.tb-folder')].every((row, at) =>
+      [...row.querySelectorAll(part)].some((text) => text.scrollWidth > text.clientWidth)
+        === Boolean(cut[at]))"""
+    page.wait_for_function(cut, arg=[".tb-run-info span", False, True])
+    assert page.evaluate(cut, [".tb-name *", False, False, True])
+    row = page.locator(".tb-folder").nth(1)
+    row.hover()
+    row.locator('label[title="b_is_a_long_name/*\\a 1 run (+2 archived)"]').wait_for()
     page.wait_for_function("() => tb.label('loss').includes('a/*')")
     page.get_by_role("article", name="loss").get_by_role("button", name="More options").click()
     with page.expect_download() as download:
@@ -653,6 +666,9 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     other.goto(f"{server.url}/#compare&group=seeds")
     heads = "baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"
     wait_for_texts(other, ".compare-table thead small", *heads)
+    other.goto(f"{server.url}/#scalars&group=seeds&columns=loss:last,loss:min,loss:max,lr")
+    other.locator(".tb-nan").wait_for()
+    other.wait_for_function(cut, arg=[".tb-name *"])
     page.get_by_label("Filter runs").fill("is:archived")
     page.keyboard.press("Enter")
     wait_for_texts(page, counts, "2 of 5", "2 of 3", "2")

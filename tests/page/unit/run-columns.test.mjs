@@ -152,6 +152,7 @@ test("columns are as wide as their texts, within limits", () => {
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.1]])), { numChars: 5, isText: false });
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.123456]])), { numChars: 6, isText: false });
   assert.deepEqual(measureColumn(lr, null), { numChars: 5, isText: false });
+  assert.equal(measureColumn({ ...lr, heading: "momentum" }, null).numChars, 11.5);
   assert.deepEqual(measureColumn(optimizer, new Map([["a", "adam"]])), { numChars: 14, isText: true });
   assert.deepEqual(measureColumn(optimizer, new Map([["a", "x".repeat(99)]])), { numChars: 16, isText: true });
   assert.deepEqual(measureColumn(step, new Map([["a", 1234567890]])), { numChars: 13, isText: false });

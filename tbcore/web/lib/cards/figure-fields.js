@@ -37,7 +37,6 @@ export function FigureFields({ draw, drawnBy, memory }) {
   const [texts, setTexts] = useState(/** @type {Text[]} */ ([]));
   const wishes = wishesOf(memory);
   useEffect(() => {
-    let url = "";
     let isCurrent = true;
     const show = async () => {
       /** Each text once, in the order of the figure. @type {Map<string, Text>} */
@@ -48,15 +47,11 @@ export function FigureFields({ draw, drawnBy, memory }) {
       };
       const svg = await draw({ ...wishes, rename });
       if (!isCurrent) return;
-      url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-      setPreview(url);
+      setPreview(`data:image/svg+xml,${encodeURIComponent(svg)}`);
       setTexts([...found.values()]);
     };
     show().catch(console.warn);
-    return () => {
-      isCurrent = false;
-      URL.revokeObjectURL(url);
-    };
+    return () => void (isCurrent = false);
   }, [drawnBy, JSON.stringify(memory.value)]);
   /** @param {string} key @param {string} text  "" for that of the figure itself */
   const set = (key, text) => memory.set(key, text || null);
@@ -69,7 +64,7 @@ export function FigureFields({ draw, drawnBy, memory }) {
       aria-label=${sample ? `${label} ${text}` : `Title of the ${label}`}
       autocomplete="off"
       placeholder=${text}
-      value=${wishes.rename(kind, text)}
+      defaultValue=${wishes.rename(kind, text)}
       onChange=${(/** @type {any} */ { currentTarget }) => set(keyOf(kind, text), currentTarget.value.trim())}
     />
   </label>`;

@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatName } from "../../lib/format.js";
 import { Name, parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
-import { commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
+import { ORDER_CHARS, commonValue, decimalsOfColumn, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 import { decimalsOf, describeGroupCell, describeGroups, formatGroup, formatGroupCounts, formatGroupMarks, formatSpan, groupStatistics, hasAverages, lastIn, lastOf, marksOfColumn, measureGroups, repetitionsIn, sortGroups } from "../state/group-columns.js";
 import { membersOf } from "../state/grouped.js";
 import { runState } from "../state/tree.js";
@@ -84,7 +84,7 @@ export function makeTable(state) {
     widths.value.map((width, i) => {
       const { heading, attribute, text } = columns.value[i];
       const isEmpty = rows.every((row) => cellOf(table, i, row).text === "");
-      if (isEmpty) return { ...width, numChars: Math.min(heading.length, EMPTY_CHARS), stepChars: 0, markChars: 0 };
+      if (isEmpty) return { ...width, numChars: Math.min(heading.length, EMPTY_CHARS) + (sorted.value?.column.text === text ? ORDER_CHARS : 0), stepChars: 0, markChars: 0 };
       const values = attributes.columnOf(text).value;
       if (!values || attribute?.kind !== "fact") return width;
       return { ...width, numChars: rows.reduce((most, { kind, runs }) => Math.max(most, kind === "run" ? 0 : formatSpan(runs, values, attribute).length), width.numChars) };

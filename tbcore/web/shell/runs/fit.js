@@ -61,7 +61,7 @@ function fittingWidth(sidebar, rows) {
 }
 
 /**
- * The width at which no name beside the columns is cut, in CSS pixels.
+ * The width at which no name beside the columns is cut, in CSS pixels. What follows names may be cut.
  * @param {HTMLElement} list
  * @param {readonly import("../state/tree.js").Row[]} rows
  * @param {ReadonlyMap<string, import("../../host.js").Noted>} noted  names that users gave to runs
@@ -77,14 +77,15 @@ export function namesWidth(list, rows, noted) {
  * @param {boolean} [isName]
  */
 function widestRow(list, rows, isName = false) {
-  const row = list.querySelector('.tb-row:has(.tb-nan, .tb-run-info [title*="archived"])') ?? list.querySelector(".tb-run") ?? list.querySelector(".tb-folder");
+  // What stands beside a name is widest with a mark of NaN, then with a number of archived runs.
+  const row = [".tb-row:has(.tb-nan)", '.tb-row:has(.tb-run-info [title*="archived"])', ".tb-run", ".tb-folder"].map((selector) => list.querySelector(selector)).find(Boolean);
   if (!row) return null;
   const probe = /** @type {HTMLElement} */ (row.cloneNode(true));
   const name = /** @type {HTMLElement} */ (probe.querySelector(".tb-name"));
   Object.assign(probe.style, { position: "absolute", width: "max-content", visibility: "hidden" });
-  const main = /** @type {HTMLElement} */ (probe.querySelector(".tb-row-main"));
+  const [main, info] = /** @type {NodeListOf<HTMLElement>} */ (probe.querySelectorAll(".tb-row-main, .tb-run-info"));
   main.style.flexWrap = "nowrap";
-  if (isName) main.style.minWidth = "0";
+  if (isName) main.style.minWidth = info.style.width = "0";
   /** @param {typeof rows[number]} row */
   const length = ({ label, depth }) => label.length + CHARS_PER_LEVEL * depth;
   const longest = [...rows].sort((a, b) => length(b) - length(a)).slice(0, NUM_MEASURED);

@@ -42,6 +42,8 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
     chooseColor(state, shownName, keepColor ? null : color);
   };
   const hasColor = shownName !== null && (chosenColors(state).has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
+  // Narrow rows have no room for this button.
+  const only = /** @type {Element} */ (menu.event.target).closest(".tb-row")?.querySelector(".tb-run-only");
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = isRun || row.kind === "folder" ? pathOf(logdir, row.name) : null;
@@ -113,6 +115,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
       <i>${order}</i>
     </div>`}
+    ${only?.getClientRects().length === 0 && item("Only this", () => state.checkOnly(row.runs))}
     ${state.notes.value?.menu(row.runs, item)}
     ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, shownName), () => act(state, plugin, row.runs, shownName)))}
     ${row.kind === "all" ? item("Copy names", () => copy(row.runs.join("\n"))) : item("Copy name", () => copy(row.name))}

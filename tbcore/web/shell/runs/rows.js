@@ -144,7 +144,7 @@ function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle
   const openMenu = (/** @type {MouseEvent} */ event) => onMenu(event, row);
   const onPointerEnter = (/** @type {{ currentTarget: Element }} */ { currentTarget }) => {
     state.hoveredRun.value = kind === "folder" ? null : name;
-    if (isRun) import("./run-sentences.js").then((module) => module.setTitles(currentTarget, state, name), console.warn);
+    import("./run-sentences.js").then((module) => module.setTitles(currentTarget, state, name), console.warn);
   };
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${kind !== "folder" && name === state.hoveredRun.value ? "tb-hovered" : ""}"

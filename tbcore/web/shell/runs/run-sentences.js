@@ -6,13 +6,13 @@ import { LIVE_SECONDS, runState } from "../state/tree.js";
 /** @import { State } from "../state/reader-state.js" */
 /** @import { RunDetails } from "../../host.js" */
 
-/** Sets the tooltips of a run's row. @param {Element} row @param {State} state @param {string} run */
-export function setTitles(row, state, run) {
-  const details = state.runDetails.value.get(run);
-  if (!details) return;
-  const [label, age] = ["label", ".tb-age"].map((selector) => /** @type {HTMLElement | null} */ (row.querySelector(selector)));
-  if (age) age.title = describeRun(details, state.now.value, formatTime);
-  if (label && details.source) label.title = `${state.noted.value.get(run)?.title ?? formatName(run)}\n${describeSource(details.source)}`;
+/** Sets the tooltips of a row. The one of a group's name has its number of runs, which may be cut. @param {Element} row @param {State} state @param {string} name */
+export function setTitles(row, state, name) {
+  const [label, age, count] = ["label", ".tb-age", ".tb-folder .tb-run-info [title]"].map((selector) => /** @type {HTMLElement | null} */ (row.querySelector(selector)));
+  const details = state.runDetails.value.get(name);
+  if (label && count) label.title = `${formatName(name)}\n${count.title}`;
+  else if (age && details) age.title = describeRun(details, state.now.value, formatTime);
+  if (label && age && details?.source) label.title = `${state.noted.value.get(name)?.title ?? formatName(name)}\n${describeSource(details.source)}`;
 }
 
 /** Maps the states of runs of other programs to sentences. */

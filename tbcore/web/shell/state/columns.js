@@ -27,8 +27,8 @@ import { STATISTICS, groupText, readNumber } from "../../lib/queries/names.js";
 
 /** Maximum number of characters of a number. */
 const NUMBER_CHARS = 8;
-/** Maximum number of characters of a heading for which a column is widened. */
-const HEADING_CHARS = 12;
+/** Maximum number of characters of a heading for which a column is widened, and that of the sign of the order after it. */
+export const [HEADING_CHARS, ORDER_CHARS] = [12, 2];
 /** Limits of a column's width, in characters; figures of groups have more. */
 const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 24];
 /** In a column with more runs, not every value is formatted to find the column's width. */
@@ -145,8 +145,9 @@ export function measureColumn({ heading, attribute }, values, figureChars = 0, d
     const isMeasured = numChars < NUMBER_CHARS || typeof value !== "number" || attribute?.name === "step";
     if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute, decimals).length);
   }
-  // The heading has a sign for the order after it.
-  const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, attribute ? HEADING_CHARS : NUMBER_CHARS) + 2));
+  // The heading has a sign for the order after it. An m or a w is half as wide again as a digit, of which the width is a multiple.
+  const headingChars = heading.length + (heading.match(/[mw]/gi)?.length ?? 0) / 2;
+  const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(headingChars, attribute ? HEADING_CHARS : NUMBER_CHARS) + ORDER_CHARS));
   return { numChars: Math.max(ownChars, Math.min(MAX_FIGURE_CHARS, figureChars)), isText };
 }
 
