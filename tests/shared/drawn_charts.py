@@ -1,4 +1,4 @@
-"""The page's charts, for tests that look at them behind proxies, in frames and in containers."""
+"""The page's charts, for tests that look at them, also behind proxies, in frames and containers."""
 
 from __future__ import annotations
 
@@ -38,12 +38,52 @@ def zoom(page: Any, frame: Any) -> None:
     assert (posted.value.request.method, posted.value.status) == ("POST", 200)
 
 
-def wait_for_curve(page: Any, tag: str, run: str) -> None:
-    """Waits until the chart of a tag shows pixels in the colour of a run."""
-    page.wait_for_function(
-        "([tag, run]) => tb.pixels(tag, tb.colors()[run] ?? '#000001') > 60", arg=[tag, run]
-    )
-
-
 def wait_for_text(page: Any, text: str) -> None:
     page.get_by_text(text).first.wait_for()
+
+
+def wait_for_curve(page: Any, tag: str, run: str, min_pixels: int = 60) -> int:
+    """Waits until a chart has enough pixels in the colour of a run; returns their number."""
+    handle = page.wait_for_function(
+        """([tag, run, min_pixels]) => {
+          const count = tb.pixels(tag, tb.colors()[run] ?? '#000001');
+          return count >= min_pixels && count;
+        }""",
+        arg=[tag, run, min_pixels],
+    )
+    return int(handle.json_value())
+
+
+def hover(page: Any, tag: str, step: float, last: float, share_of_height: float = 0.5) -> Any:
+    """Moves the pointer over a step of a chart; returns run, value, step and time of each row."""
+    page.wait_for_function(  # a chart has no plot until it has points
+        "(tag) => tb.card(tag)?.querySelector('.tb-chart-plot')?.checkVisibility()", arg=tag
+    )
+    page.evaluate("(tag) => tb.card(tag).scrollIntoView({block: 'center'})", tag)
+    place = "(tag) => tb.card(tag).querySelector('.tb-chart-plot').getBoundingClientRect().toJSON()"
+    # The axis is padded by 2 % on both sides.
+    share = (step + 0.02 * last) / (1.04 * last)
+    box = None
+    # The names of lines are loaded later, and take a part of the plot's width.
+    while box != (box := page.evaluate(place, tag)):
+        page.mouse.move(
+            box["x"] + share * box["width"], box["y"] + share_of_height * box["height"], steps=2
+        )
+        page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+        page.evaluate("() => tb.frame()")  # it may have been open at another place
+    return page.evaluate("() => tb.rows()")
+
+
+FADED = """(tag) => {
+  const canvas = tb.card(tag).querySelector('.tb-chart-overlay');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((byte, i) => i % 4 === 3 && byte > 100).length > data.length / 8;
+}"""
+"""Whether a veil is over the lines of a chart."""
+
+
+def set_option(page: Any, name: str) -> None:
+    """Checks a box in the settings menu."""
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("checkbox", name=name).check()
+    page.keyboard.press("Escape")
