@@ -49,7 +49,9 @@ export function tooltipNodes(hits, axis, hint, isAll = false) {
   const which = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : `all ${hits.length}`;
   const more = isMany ? `${which} · a: ${isAll ? "fewer" : "all"}` : "";
   const time = nearest.line?.wallTime ? formatTime(nearest.line.wallTime[nearest.index]) : "";
-  const below = [more, time, hint].filter(Boolean).join(" · ");
+  // Beside steps, a column of relative times would only make the table wider.
+  const relative = time && !hasTimes ? `relative ${relativeText(nearest)}` : "";
+  const below = [more, time, relative, hint].filter(Boolean).join(" · ");
   return [
     ...(band ? [table(bands, nearest, ["Group", bandTitle(band), ...(isPart ? ["Runs"] : [])], (hit) => bandTexts(hit, isPart)), paragraph(bandNote(band, axis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [columns(lines, perColumn, (some) => table(some, nearest, titles, (hit) => lineTexts(hit, isSmoothed, hasTimes)))] : []),
@@ -197,16 +199,23 @@ export function splitName(name) {
  * @param {boolean} isSmoothed  whether the table has a column for smoothed values
  * @param {boolean} hasTimes  whether it has one for relative times
  */
-function lineTexts({ line, index }, isSmoothed, hasTimes) {
+function lineTexts(hit, isSmoothed, hasTimes) {
+  const { line, index } = hit;
   if (!line) return [];
-  const { value, smoothed, step, x, wallTime, startTime = wallTime?.[0] ?? NaN } = line;
+  const { value, smoothed, step, x } = line;
   return [
     ...(isSmoothed ? [formatValue((smoothed ?? value)[index])] : []),
     formatValue(value[index]),
     ...(x ? [formatStep(x[index])] : []),
     formatStep(step[index]),
-    ...(hasTimes ? [wallTime ? formatDuration(wallTime[index] - startTime) : "–"] : []),
+    ...(hasTimes ? [relativeText(hit)] : []),
   ];
+}
+
+/** The time from the start of a run to a point of its line. @param {Hit} hit */
+function relativeText({ line, index }) {
+  const { wallTime, startTime = wallTime?.[0] ?? NaN } = line ?? {};
+  return wallTime ? formatDuration(wallTime[index] - startTime) : "–";
 }
 
 /** The cells of a band's point. @param {Hit} hit @param {boolean} isPart  whether some means are not of all runs */
