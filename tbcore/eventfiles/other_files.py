@@ -16,9 +16,8 @@ _KINDS = re.compile(
     r"|(?P<debugger>tfdbg_events\..*)|(?P<mlflow>meta\.yaml)"
     r"|(?P<log>trainer_state\.json|mlflow\.db|(?:metrics|results)\.csv|.*\.wandb)"
 )
-"""Matches the base names of files of known kinds: traces of a profiler, the
-configuration of embeddings, dumps of TensorFlow's debugger, folders of MLflow, and logs of other
-programs."""
+"""Matches the base names of files of known kinds: traces of a profiler, the configuration of
+embeddings, dumps of TensorFlow's debugger, experiments of MLflow, and logs of other programs."""
 
 _SHOWN_BY = {
     "profile": "XProf, and ui.perfetto.dev for traces in JSON",
@@ -27,7 +26,7 @@ _SHOWN_BY = {
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
     "log": f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`, in a directory of this machine",
-    "mlflow": "tbcore after `mlflow migrate-filestore`, which makes a database of such folders",
+    "mlflow": "tbcore in the database that `mlflow migrate-filestore` makes of such folders",
     "twin": "the event files beside them, which have the same numbers",
 }
 
@@ -37,7 +36,7 @@ class OtherFiles(NamedTuple):
 
     kind: str
     """`profile`, `projector` or `debugger`; `gzip` or `unknown` if the name is that of an event
-    file; `log` for logs of other programs that no format reads, `mlflow` for folders of MLflow,
+    file; `log` for logs of other programs that no format reads, `mlflow` for experiments of MLflow,
     and `twin` for logs that were also written as event files."""
     num_files: int
     example: str
@@ -54,6 +53,8 @@ def kind_of(path: str) -> str | None:
     """The kind of the file at this path below the log directory; None for any other file."""
     # A scan asks this about each file. Searching all of the path would take five times as long.
     found = _KINDS.fullmatch(path.rpartition("/")[2])
+    if found and found["mlflow"] and not path.split("/")[-2:][0].isdigit():
+        return None  # Experiments of MLflow have numbers for names.
     return "profile" if "/plugins/profile/" in f"/{path}"[:-1] else found and found.lastgroup
 
 
@@ -116,5 +117,4 @@ def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
     paths: dict[str, set[str]] = {}
     for kind, path in files:
         paths.setdefault(kind, set()).add(path)
-    found = sorted(paths.items())
-    return tuple(OtherFiles(kind, len(each), min(each), _SHOWN_BY[kind]) for kind, each in found)
+    return tuple(OtherFiles(k, len(p), min(p), _SHOWN_BY[k]) for k, p in sorted(paths.items()))

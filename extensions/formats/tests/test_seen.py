@@ -177,13 +177,13 @@ def test_formats_are_chosen(
 
 
 def test_folders_of_mlflow_are_named(tmp_path: Path) -> None:
-    for name in ("mlruns/0/meta.yaml", "mlruns/0/a/meta.yaml"):
+    for name in ("mlruns/0/meta.yaml", "mlruns/0/a/meta.yaml", "recipe/meta.yaml", "meta.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     [found] = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan().other_files
     assert str(found) == (
-        f"not shown: 2 files of the kind mlflow, for example {tmp_path}/mlruns/0/a/meta.yaml; "
-        "shown by tbcore after `mlflow migrate-filestore`, which makes a database of such folders"
+        f"not shown: 1 file of the kind mlflow, for example {tmp_path}/mlruns/0/meta.yaml; "
+        "shown by tbcore in the database that `mlflow migrate-filestore` makes of such folders"
     )
 
 

@@ -209,6 +209,7 @@ function ScanSummary({ status }) {
 /** What the page calls kinds of files that are not event files. */
 const WORDS = new Map([
   ["log", "logs of other programs"],
+  ["mlflow", "experiments of MLflow"],
   ["twin", "logged twice"],
 ]);
 
