@@ -211,15 +211,17 @@ class Logdir:
         runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             is_claimed, kind = False, kind_of(name)
-            for pattern in self._pacing.patterns() if file.is_listed else ():
+            for pattern in self._pacing.patterns():
                 if matches(name, pattern):
-                    is_claimed = True
                     directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
-                    if run := runs.get((spec_index, directory)):
+                    run = runs.get((spec_index, directory))
+                    # In the only directory, plugins find files without a run by themselves.
+                    is_claimed |= run is not None or local_directory(self.specs) is not None
+                    if run is not None and file.is_listed:
                         scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
-            if kind == "log" and (file.is_listed or (spec_index, dirname(file.path)) in runs):
-                continue  # A format has it, or it probably has the same numbers as event files.
-            if kind and not is_claimed:
+            # A format has it, or it probably has the same numbers as event files.
+            has_run = file.is_listed or (spec_index, dirname(file.path)) in runs
+            if kind and not (is_claimed or (kind == "log" and has_run)):
                 unclaimed.append((kind, readable(file.path)))
         scan.other_files = summed(unclaimed)
 

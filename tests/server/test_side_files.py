@@ -101,7 +101,7 @@ def test_a_claimed_file_makes_the_plugin_active_and_is_shown(run: Path) -> None:
 def test_a_plugin_without_such_files_is_inactive(tmp_path: Path) -> None:
     """A file counts below the directory of a run, at the depth of the pattern, and nowhere else.
 
-    The plugin may know better. So where there is no run, what matches is not said to be not shown.
+    Files without a run count as shown if they match: the plugin knows the only log directory.
     """
     write_run(tmp_path, "a/b", scalars={"loss": [1.0]})
     for name in (
