@@ -14,8 +14,8 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ SAMPLED = (
 )  # fmt: skip
 WRITERS = ("profile",)
 """Plugins that write files beside the traces, and fail where they cannot: they get a mirror."""
-PATH = "config_fpath"
-"""The name that the path of a configuration has in the projector's code, whose errors lack it."""
 FLAGS = ("logdir_spec", "host", "db", "window_title", "generic_data", "load_fast", "path_prefix")
 
 
@@ -52,7 +50,8 @@ class _Lines(logging.Formatter):
             return " ".join(lines)
         _, _, trace = record.exc_info or sys.exc_info()
         found = (frame.f_locals for frame, _ in traceback.walk_tb(trace))
-        path = [f"({names[PATH]})" for names in found if PATH in names]
+        # The name that the path of a configuration has in the projector, whose errors lack it.
+        path = [f"({names['config_fpath']})" for names in found if names.get("config_fpath")]
         return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :], *path])])
 
 
@@ -179,8 +178,8 @@ def _with_tensorboard(
     flags.logdir = logdir
     flags.path_prefix = ""
     flags.samples_per_plugin = dict.fromkeys(SAMPLED, EVERYTHING)
-    folders = partial(_folders_with_embeddings, logdir) if logdir and name == "projector" else tuple
-    provider = make_provider(link, logdir, folders)
+    embeddings = partial(_embeddings, logdir if name == "projector" else "")
+    provider = make_provider(link, logdir, embeddings)
     page = assets.get_default_assets_zip_provider()
     app = application.TensorBoardWSGIApp(flags, loaders, provider, page)
     plugins = list(app._plugins)
@@ -189,11 +188,11 @@ def _with_tensorboard(
     return app, plugins
 
 
-def _folders_with_embeddings(logdir: str) -> Iterator[str]:
-    """The paths below a log directory of the folders that the projector reads."""
-    for folder in folders_of(logdir):
-        if os.path.isfile(f"{folder}/projector_config.pbtxt"):
-            yield os.path.relpath(folder, logdir)
+@lru_cache(maxsize=1)
+def _embeddings(logdir: str, period: float) -> Sequence[str]:
+    """The paths below a log directory of the folders that the projector reads, once a period."""
+    found = (f for f in folders_of(logdir) if os.path.isfile(f"{f or '.'}/projector_config.pbtxt"))
+    return [os.path.relpath(folder, logdir) for folder in found]
 
 
 def _alone(entry: EntryPoint, logdir: str) -> tuple[App, list[Any]]:

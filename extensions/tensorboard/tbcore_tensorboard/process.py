@@ -48,8 +48,6 @@ LOG_WINDOW_SECONDS = 60
 """Time in which at most 20 lines of a process are logged."""
 PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(.*)")
 """A line that the process logged."""
-OUT_OF_MEMORY = re.compile(r"MemoryError|std::bad_alloc")
-"""What a process writes that would need more memory than it may have."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
@@ -108,7 +106,9 @@ class HostedProcess:
         """What a tab shows: why the process does not run, and what is not limited."""
         process = self._process
         if process is not None and process.poll() is not None and not self._fault:
-            self._fault = self._death(process)
+            fault = self._death(process)
+            if process is self._process:  # It was not started again meanwhile.
+                self._fault = fault
         return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
 
     def connect(self) -> socket.socket:
@@ -118,8 +118,7 @@ class HostedProcess:
                 raise ProcessError(fault)
             if self._process is None:
                 self._start()
-            assert self._folder
-            address = str(self._folder / "http")
+            address = f"{self._folder}/http"
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(HANG_SECONDS)
         try:
@@ -181,9 +180,6 @@ class HostedProcess:
     # -- private -------------------------------------------------------------------------------
 
     def _text(self, fault: str) -> str:
-        if OUT_OF_MEMORY.search(fault):
-            limit = f"--set tensorboard.memory={self._options().values['memory']}"
-            fault += f"; its memory is limited by {limit}, in MB"
         return fault and f"{self.what}: {fault}"
 
     def _start(self) -> None:
@@ -259,7 +255,7 @@ class HostedProcess:
                 if text := printable_line(line.decode("utf-8", "replace")).strip():
                     logger.debug("%s: %s", self.what, text)
                     if problem := PROBLEM.match(text):
-                        self._log(getattr(logging, problem[1]), problem[2])
+                        self._log(getattr(logging, problem[1]), self._with_limit(problem[2]))
                     if not text.startswith("WARNING:"):
                         self._last_lines.append(text)
 
@@ -304,12 +300,19 @@ class HostedProcess:
             self._reader.join(1)  # The reason may be in the last line.
         status = process.returncode if process else None
         if error := self.info().get("error"):
-            return str(error)
+            return self._with_limit(str(error))
         how = f"ended with status {status}"
         if status is not None and status < 0:
             how = f"was ended by {signal.Signals(-status).name}"
         last = f"; its last line was: {self._last_lines[-1][:300]}" if self._last_lines else ""
-        return f"its process {how}{last}"
+        return self._with_limit(f"its process {how}{last}")
+
+    def _with_limit(self, line: str) -> str:
+        """A line of the process, with the limit of its memory if it is about that."""
+        if not re.search(r"MemoryError|bad_alloc|[Cc]annot allocate|memory allocation of", line):
+            return line
+        limit = f"--set tensorboard.memory={self._options().values['memory']}"
+        return f"{line}; its memory is limited by {limit}, in MB"
 
 
 def _new_folder() -> tuple[Path, IO[bytes]]:

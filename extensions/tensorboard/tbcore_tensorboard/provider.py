@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tbcore_tensorboard.link import Link
+from tbcore_tensorboard.mirror import REFRESH_SECONDS
 
 Tagged = Mapping[str, Mapping[str, Any]]
 
 
-def make_provider(link: Link, logdir: str, folders: Callable[[], Iterable[str]] = tuple) -> Any:
+def make_provider(link: Link, logdir: str, folders: Callable[[float], Iterable[str]]) -> Any:
     """A `DataProvider`; the names of the plugins to list are added to its set `plugin_names`.
 
-    `folders` returns paths below the log directory, which are runs even without event files.
+    `folders` returns paths below the log directory, which are runs even without event files. Its
+    argument is the current period, in which its result may stay the same.
     """
     from tensorboard import errors
     from tensorboard.data import provider
@@ -32,10 +35,10 @@ def make_provider(link: Link, logdir: str, folders: Callable[[], Iterable[str]] 
             return list(link("with_data", sorted(self.plugin_names)))
 
         def list_runs(self, ctx: Any = None, *, experiment_id: str) -> list[Any]:
-            runs = dict.fromkeys(folders()) | dict(link("runs"))
+            more = dict.fromkeys(folders(time.monotonic() // REFRESH_SECONDS))
             return [
                 provider.Run(run_id=run, run_name=run, start_time=start)
-                for run, start in runs.items()
+                for run, start in (more | dict(link("runs"))).items()
             ]
 
         def list_scalars(self, ctx: Any = None, **given: Any) -> Tagged:
