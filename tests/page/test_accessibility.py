@@ -245,5 +245,5 @@ def test_the_name_of_the_open_tab_is_whole(open_page: Any) -> None:
     page.get_by_role("button", name="Views").wait_for()
     page.wait_for_function("""() => {
       const right = (selector) => document.querySelector(selector)?.getBoundingClientRect().right;
-      return right('.tabs') - right('.tab[aria-selected=true]') >= 32;
+      return right('.tabs') - right('.tab[aria-selected=true]') >= 31;
     }""")

@@ -668,6 +668,7 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     wait_for_texts(other, ".compare-table thead small", *heads)
     other.goto(f"{server.url}/#scalars&group=seeds&columns=loss:last,loss:min,loss:max,lr")
     other.locator(".tb-nan").wait_for()
+    other.locator(".tb-heads .tb-cell").nth(3).wait_for()
     other.wait_for_function(cut, arg=[".tb-name *"])
     page.get_by_label("Filter runs").fill("is:archived")
     page.keyboard.press("Enter")

@@ -47,7 +47,7 @@ export function FigureFields({ draw, drawnBy, memory }) {
       };
       const svg = await draw({ ...wishes, rename });
       if (!isCurrent) return;
-      setPreview(`data:image/svg+xml,${encodeURIComponent(svg)}`);
+      setPreview(`data:image/svg+xml,${encodeURIComponent(svg.toWellFormed?.() ?? svg)}`);
       setTexts([...found.values()]);
     };
     show().catch(console.warn);

@@ -6,7 +6,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { labelOf } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
@@ -43,7 +43,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
   };
   const hasColor = shownName !== null && (chosenColors(state).has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
   // Narrow rows have no room for this button.
-  const only = /** @type {Element} */ (menu.event.target).closest(".tb-row")?.querySelector(".tb-run-only");
+  const [hasNoButton] = useState(() => /** @type {Element} */ (menu.event.target).closest(".tb-row")?.querySelector(".tb-run-only")?.getClientRects().length === 0);
   const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = isRun || row.kind === "folder" ? pathOf(logdir, row.name) : null;
@@ -115,7 +115,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
       ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list, ${order}`))}
       <i>${order}</i>
     </div>`}
-    ${only?.getClientRects().length === 0 && item("Only this", () => state.checkOnly(row.runs))}
+    ${hasNoButton && item("Only this", () => state.checkOnly(row.runs))}
     ${state.notes.value?.menu(row.runs, item)}
     ${state.tabs.value.map((plugin) => plugin.run_action && plugin.active && !plugin.error && item(actionText(state, plugin, shownName), () => act(state, plugin, row.runs, shownName)))}
     ${row.kind === "all" ? item("Copy names", () => copy(row.runs.join("\n"))) : item("Copy name", () => copy(row.name))}

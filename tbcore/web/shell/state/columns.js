@@ -27,8 +27,10 @@ import { STATISTICS, groupText, readNumber } from "../../lib/queries/names.js";
 
 /** Maximum number of characters of a number. */
 const NUMBER_CHARS = 8;
-/** Maximum number of characters of a heading for which a column is widened, and that of the sign of the order after it. */
-export const [HEADING_CHARS, ORDER_CHARS] = [12, 2];
+/** Maximum number of characters of a heading for which a column is widened. */
+const HEADING_CHARS = 12;
+/** Number of characters of the arrow after the heading by which the list is sorted. */
+export const ORDER_CHARS = 2;
 /** Limits of a column's width, in characters; figures of groups have more. */
 const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 24];
 /** In a column with more runs, not every value is formatted to find the column's width. */
