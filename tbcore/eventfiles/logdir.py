@@ -212,12 +212,11 @@ class Logdir:
         for spec_index, name, file in sorted(found):
             is_claimed, kind = False, kind_of(name)
             for pattern in self._pacing.patterns():
-                if matches(name, pattern):
-                    directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
-                    run = runs.get((spec_index, directory))
-                    # In the only directory, plugins find files without a run by themselves.
-                    is_claimed |= run is not None or local_directory(self.specs) is not None
-                    if run is not None and file.is_listed:
+                directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
+                run = runs.get((spec_index, directory))
+                if run is not None and matches(name, pattern):
+                    is_claimed = True  # Also if the listing was made before the claim.
+                    if file.is_listed:
                         scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
             # A format has it, or it probably has the same numbers as event files.
             has_run = file.is_listed or (spec_index, dirname(file.path)) in runs

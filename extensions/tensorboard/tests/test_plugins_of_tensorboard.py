@@ -101,14 +101,13 @@ def test_the_projector_reads_embeddings_and_no_other_file(
 def test_the_projector_reads_embeddings_without_event_files(
     hosting: Hosting, tbcore_logdir: Path
 ) -> None:
-    """Whatever the directory; files that a plugin claims are not said not to be shown."""
+    """Whatever the directory."""
     write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
     (tbcore_logdir / "words" / "small").mkdir(parents=True)
     for folder in (tbcore_logdir, tbcore_logdir / "words" / "small"):
         write_embedding(folder, png())
     client = hosting()
     assert client.get("data/plugins_listing").json()["tb-projector"] is True
-    assert client.get("data/status").json()["other_files"] == []
     address = "tb-projector/data/plugin/projector"
     assert set(client.get(f"{address}/runs").json()) == {".", "words/small"}
     of_run = {"run": "words/small", "name": "digits"}
