@@ -114,6 +114,11 @@ def test_a_list_of_names_says_how_many_more_there_are(tmp_path: Path) -> None:
         "tbcore: warning: no run has the hyperparameter 'zzzzzz'; "
         "there are: amp, aug, lr and 3 more"
     )
+    found = piped("ls", tmp_path, "--where", "Loss>1")
+    assert found.stderr.splitlines()[0] == (
+        "tbcore: warning: no run has the hyperparameter 'Loss'; "
+        "values of the tag: loss:last, loss:min"
+    )
 
 
 def test_the_empty_tag_can_be_named(tmp_path: Path) -> None:
