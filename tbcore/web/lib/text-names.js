@@ -156,11 +156,9 @@ export function runTitle({ name, label = name, group }) {
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(name) {
-  const [SHORT, TAIL_LENGTH] = [8, 12];
   const label = formatName(name);
-  if (label.length <= SHORT) return ["", label];
-  let at = label.length > TAIL_LENGTH + 4 ? label.length - TAIL_LENGTH : label.length >> 1;
-  // Do not split a surrogate pair.
-  if (/[\udc00-\udfff]/.test(label[at])) at--;
+  const { length } = label;
+  // Where a word begins; inside of a word only if it is long, and never inside of a surrogate pair.
+  const at = length > 8 ? label.slice(0, Math.max(length - 8, (length >> 1) + 4)).search(/(?![\udc00-\udfff])[a-z\d\ud800-\udfff]{0,8}$/i) : 0;
   return [label.slice(0, at), label.slice(at)];
 }

@@ -114,10 +114,12 @@ test("the work per run does not grow with the number of runs", () => {
   assert.deepEqual(work(2_800), [40 + 280, 3]);
 });
 
-test("long labels are split, but never inside a character", () => {
+test("long labels are split between words, and never inside a character", () => {
   assert.deepEqual(cutLabel("train"), ["", "train"]);
-  assert.deepEqual(cutLabel("resnet18/seed0"), ["resnet1", "8/seed0"], "its end stays, too");
-  assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheeta", "h_seed123456"]);
+  assert.deepEqual(cutLabel("resnet18/seed0"), ["resnet18/", "seed0"], "its end stays, too");
+  assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheetah_", "seed123456"]);
+  assert.deepEqual(cutLabel("rate-too-high"), ["rate-too-", "high"]);
+  assert.deepEqual(cutLabel("a".repeat(30)), ["a".repeat(14), "a".repeat(16)], "a long word");
   const [head, tail] = cutLabel("aaaaaaaaaa😀bbbbbbbbbbb");
   assert.equal(head + tail, "aaaaaaaaaa😀bbbbbbbbbbb");
   assert.ok(head.isWellFormed() && tail.isWellFormed());
