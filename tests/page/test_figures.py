@@ -90,6 +90,7 @@ def test_names_titles_and_the_place_of_the_legend_are_kept_for_figures(open_page
     assert page.get_by_label("Size of the picture").input_value() == "3.4"
     page.get_by_text("Names in figures").click()
     assert page.get_by_label("Name of a/*").input_value() == PAPER
+    assert page.locator("label", has=page.get_by_label("Name of a/*")).inner_text() == "a/*"
     assert page.get_by_label("Place of the legend").input_value() == "bottom left"
     assert PAPER in texts_of(page)
     fill(page, "Name of a/*", "")

@@ -5,6 +5,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
+import { Name } from "../text-names.js";
 
 /** @typedef {import("tbcore/host.js").Settings} Settings @typedef {import("../chart/types.js").FigureWishes} FigureWishes */
 /** @typedef {Parameters<NonNullable<FigureWishes["rename"]>>} Text  a text of the figure that may be another: what it is, the text, its colour */
@@ -82,7 +83,7 @@ export function FigureFields({ draw, drawnBy, memory }) {
     html`<details style=${{ marginBottom: "6px" }}>
       <summary>Names in figures</summary>
       <div style=${{ maxHeight: "150px", overflow: "auto" }}>
-        ${names.map((text) => field(text, "Name of", html`<i style=${{ width: "12px", height: "3px", background: text[2] }}></i>`))}
+        ${names.map((text) => field(text, "Name of", html`<i style=${{ width: "12px", height: "3px", background: text[2] }}></i><span style=${{ display: "flex", width: "40%", minWidth: 0 }}><${Name} name=${text[1]} /></span>`))}
       </div>
     </details>`}
   `;
