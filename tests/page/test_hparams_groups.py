@@ -188,7 +188,7 @@ def test_rows_have_the_average_that_is_chosen_for_groups(open_tab: Any) -> None:
 def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
     tab = open_tab("&group=seeds&query=-has:nan")
     tab.wait_for_count(
-        "3 groups, 4 sessions archived, not found or not selected in the list of runs"
+        "3 groups, 4 sessions not found or not selected in the list of runs"
     )
     assert [row[:2] for row in tab.rows()] == [
         ["good/*", "0.438 ± 0.063"],
@@ -198,7 +198,7 @@ def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
     # Without groups, a row is a session again.
     tab.page.get_by_role("button", name="Grouped: seeds").click()
     tab.page.get_by_role("button", name="Ungroup").click()
-    tab.wait_for_count("8 sessions, 4 more archived, not found or not selected in the list of runs")
+    tab.wait_for_count("8 sessions, 4 more not found or not selected in the list of runs")
     assert tab.names()[0] == "lucky/s0"
 
 

@@ -195,7 +195,7 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     button = tab.page.get_by_role("button", name="Show only these runs")
     button.click()
     tab.wait_for_count(
-        "1 session, 199 more archived, not found or not selected in the list of runs"
+        "1 session, 199 more not found or not selected in the list of runs"
     )
     tab.wait_for_address(f"runs={BEST.name},{BEST.name}/validation")
     assert button.count() == 0
@@ -214,7 +214,7 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     tab.page.get_by_role("button", name="Show only these runs").focus()
     tab.page.keyboard.press("Enter")
     tab.wait_for_count(
-        f"{NUM_ADAM} sessions, {NUM_TRIALS - NUM_ADAM} more archived, not found or not selected"
+        f"{NUM_ADAM} sessions, {NUM_TRIALS - NUM_ADAM} more not found or not selected"
         " in the list of runs"
     )
 
@@ -275,7 +275,7 @@ def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) ->
     run = f"{BEST.name}/validation"
     tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
     tab.wait_for_count(
-        "1 session, 199 more archived, not found or not selected in the list of runs"
+        "1 session, 199 more not found or not selected in the list of runs"
     )
     Page(tab.page).run(run).hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
@@ -624,7 +624,7 @@ def test_rows_that_are_not_finite_stand_beside_the_others(
     # With a single finite value, its row has no mark, and is the only dot.
     tab = open_tab("&hparams.show=scatter,table", server)
     tab.page.get_by_label("Filter runs").fill("-best")
-    tab.wait_for_count("4 sessions, 1 more archived, not found or not selected in the list of runs")
+    tab.wait_for_count("4 sessions, 1 more not found or not selected in the list of runs")
     assert tab.page.locator(".best-row").count() == 0
     assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
 
@@ -653,7 +653,7 @@ def test_metrics_of_the_run_above_belong_to_its_only_session(
     tab.page.get_by_label("Minimum").fill("0.5")
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Show only these runs").click()
-    tab.wait_for_count("1 session, 2 more archived, not found or not selected in the list of runs")
+    tab.wait_for_count("1 session, 2 more not found or not selected in the list of runs")
     checked = tab.page.evaluate(
         """() => [...document.querySelectorAll('.tb-run')].filter(
           (row) => row.querySelector('input').checked).map((row) => row.title)"""

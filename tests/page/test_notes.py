@@ -662,6 +662,7 @@ def test_groups_count_the_archived_runs_that_are_in_no_average(
     other = profile.open(server.url, "#hparams&group=seeds")
     sizes = "3 sessions (+2 archived)", "1 session (+2 archived)", "2 sessions"
     wait_for_texts(other, ".trials .count", *sizes)
+    other.get_by_text("sessions archived, not found or not selected").wait_for()
     other.locator(".trials").get_by_text("2.0 ± 1.0").first.wait_for()
     other.goto(f"{server.url}/#compare&group=seeds")
     heads = "baseline, 3 runs (+2 archived)", "1 run (+2 archived)", "2 runs"

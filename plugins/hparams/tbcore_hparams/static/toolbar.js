@@ -147,11 +147,12 @@ export function StatusLine({ tab }) {
 }
 
 /** How many sessions or groups are shown, in words. @param {import("./tab.js").Tab} tab */
-function countsText({ sweep, candidates, rows }) {
+function countsText({ host, sweep, candidates, rows }) {
   const { grouped } = sweep;
   const noun = !grouped && sweep.groups.length === sweep.sessions.length ? "session" : "group";
   const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
-  if (grouped) return grouped.numLeftOut > 0 ? `${shown}, ${plural(grouped.numLeftOut, "session")} archived, not found or not selected in the list of runs` : shown;
-  const numHidden = sweep.groups.length - candidates.length;
-  return numHidden > 0 ? `${shown}, ${formatStep(numHidden)} more archived, not found or not selected in the list of runs` : shown;
+  const numHidden = grouped ? grouped.numLeftOut : sweep.groups.length - candidates.length;
+  const hidden = grouped ? plural(numHidden, "session") : `${formatStep(numHidden)} more`;
+  const why = `${host.archived.value.size > 0 ? "archived, " : ""}not found or not selected in the list of runs`;
+  return numHidden > 0 ? `${shown}, ${hidden} ${why}` : shown;
 }
