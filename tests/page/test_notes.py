@@ -577,7 +577,7 @@ def test_an_archived_run_leaves_lists_and_charts_and_comes_back(
     wait_for_runs(page, "sweep/lr2")
     assert box.input_value() == "is:archived (lr1 | lr2)"
     page.get_by_role("button", name="1 more").click()
-    page.get_by_role("button", name="Back to the others").click()
+    page.get_by_role("button", name="Show the other runs").click()
     wait_for_runs(page, "sweep/lr1")
     assert box.input_value() == "lr1 | lr2"
     # After the last one that it finds, the query no longer asks for archived runs.
@@ -688,7 +688,7 @@ def test_what_others_archived_is_folded_away_with_their_names(
     wait_for_runs(page, "sweep/lr1", "sweep/lr2")
     menu(page, "sweep/lr1", "Bring back")
     page.get_by_role("button", name="1 more").click()
-    page.get_by_role("button", name="Back to the others").click()
+    page.get_by_role("button", name="Show the other runs").click()
     wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
     page.get_by_role("button", name="1 archived by bob@far").wait_for()
     noted_by_bob(logdir, "sweep/lr1", archived=True, note="again")

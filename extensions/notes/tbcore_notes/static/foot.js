@@ -46,8 +46,8 @@ function ArchivedLine({ store }) {
   const toggle = () => query.set(withArchived(query.value, !shows));
   if (shows) {
     return html`<div class="tb-legend tb-notes-archived">
-      <span>${archived.size === 0 ? "No run is archived." : "These runs are archived."}</span>
-      <button type="button" class="tb-button" onClick=${toggle}>Back to the others</button>
+      <span>${archived.size === 0 ? "No run is archived." : "These runs are archived. Bring back is in their menus."}</span>
+      <button type="button" class="tb-button" onClick=${toggle}>Show the other runs</button>
       ${archived.size > 0 && store.refusal.value === null && html`<span class="tb-notes-words"><${Code} text=${filesText(archived, store.owns, store.page.logdir())} /></span>`}
     </div>`;
   }
