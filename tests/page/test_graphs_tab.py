@@ -260,7 +260,7 @@ def test_the_closed_list_of_runs_shows_the_end_of_a_name(open_graph: Any, width:
         && tail.getBoundingClientRect().right <= picker.right];
     }"""
     tail, is_whole = page.evaluate(cut)
-    assert tail.endswith("/2/train")
+    assert tail.endswith("2/train")
     assert is_whole
 
 

@@ -151,14 +151,15 @@ export function runTitle({ name, label = name, group }) {
 
 /**
  * Splits a label into a head, which is truncated when space is short, and a tail, which is not:
- * names mostly differ at their ends. Hidden characters are escaped, see `formatName`.
+ * names mostly differ at their ends. The tail begins with a word. Hidden characters are escaped, see
+ * `formatName`.
  * @param {string} name
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(name) {
   const label = formatName(name);
-  const { length } = label;
-  // Where a word begins; inside of a word only if it is long, and never inside of a surrogate pair.
-  const at = length > 8 ? label.slice(0, Math.max(length - 8, (length >> 1) + 4)).search(/(?![\udc00-\udfff])[a-z\d\ud800-\udfff]{0,8}$/i) : 0;
+  const word = label.search(/(?<=[^a-z\d])[a-z\d].{3,11}$/i);
+  // If no word begins there, the tail is of eight characters, or of seven after a surrogate pair.
+  const at = word < 0 ? label.search(/(?![\udc00-\udfff]).{1,8}$/) : word;
   return [label.slice(0, at), label.slice(at)];
 }
