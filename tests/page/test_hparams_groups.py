@@ -187,9 +187,7 @@ def test_rows_have_the_average_that_is_chosen_for_groups(open_tab: Any) -> None:
 
 def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
     tab = open_tab("&group=seeds&query=-has:nan")
-    tab.wait_for_count(
-        "3 groups, 4 sessions not found or not selected in the list of runs"
-    )
+    tab.wait_for_count("3 groups, 4 sessions not found or not selected in the list of runs")
     assert [row[:2] for row in tab.rows()] == [
         ["good/*", "0.438 ± 0.063"],
         ["lucky/*", "0.75 ± 0.50"],

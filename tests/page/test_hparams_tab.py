@@ -194,9 +194,7 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     tab.wait_for_count("1 of 200 sessions")
     button = tab.page.get_by_role("button", name="Show only these runs")
     button.click()
-    tab.wait_for_count(
-        "1 session, 199 more not found or not selected in the list of runs"
-    )
+    tab.wait_for_count("1 session, 199 more not found or not selected in the list of runs")
     tab.wait_for_address(f"runs={BEST.name},{BEST.name}/validation")
     assert button.count() == 0
     tab.page.get_by_role("tab", name="Scalars", exact=True).click()
@@ -274,9 +272,7 @@ def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) ->
     tab = open_tab()
     run = f"{BEST.name}/validation"
     tab.page.get_by_label("Filter runs").fill(BEST.name[-9:])
-    tab.wait_for_count(
-        "1 session, 199 more not found or not selected in the list of runs"
-    )
+    tab.wait_for_count("1 session, 199 more not found or not selected in the list of runs")
     Page(tab.page).run(run).hover()
     tab.page.wait_for_function("() => tb.all('tr.hovered').length === 1")
     tab.page.locator("tr[data-name] th").hover()
