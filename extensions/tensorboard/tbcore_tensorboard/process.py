@@ -107,7 +107,7 @@ class HostedProcess:
         process = self._process
         if process is not None and process.poll() is not None and not self._fault:
             fault = self._death(process)
-            if process is self._process:  # It was not started again meanwhile.
+            if process is self._process:  # It was not started again since.
                 self._fault = fault
         return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
 
