@@ -36,13 +36,16 @@ export function unescapeName(text) {
   return text.replace(/~([0-4])/g, (_, digit) => ESCAPED_CHARS[Number(digit)]);
 }
 
+/** Percent-encodes a text, with a sign for what is not a whole character. @param {string} text */
+export const percentEncode = (text) => encodeURIComponent(text.toWellFormed?.() ?? text);
+
 /**
  * Percent-encodes the separators `&` and `=`, and the characters that a URL fragment should not
  * have. `/`, `:`, `,` and the like are allowed there and stay readable.
  * @param {string} text
  */
 function encode(text) {
-  return text.replace(/[^A-Za-z0-9\-._~!$'()*+,;:@/?{}]+/gu, (part) => encodeURIComponent(part.toWellFormed?.() ?? part));
+  return text.replace(/[^A-Za-z0-9\-._~!$'()*+,;:@/?{}]+/gu, percentEncode);
 }
 
 /** Percent-decodes a text; returns it unchanged if it is not valid. @param {string} text */

@@ -5,6 +5,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
+import { percentEncode } from "../address.js";
 import { Name } from "../text-names.js";
 
 /** @typedef {import("tbcore/host.js").Settings} Settings @typedef {import("../chart/types.js").FigureWishes} FigureWishes */
@@ -48,7 +49,7 @@ export function FigureFields({ draw, drawnBy, memory }) {
       };
       const svg = await draw({ ...wishes, rename });
       if (!isCurrent) return;
-      setPreview(`data:image/svg+xml,${encodeURIComponent(svg.toWellFormed?.() ?? svg)}`);
+      setPreview(`data:image/svg+xml,${percentEncode(svg)}`);
       setTexts([...found.values()]);
     };
     show().catch(console.warn);
