@@ -88,7 +88,8 @@ def main() -> None:
     parser.add_argument("--tensorboard", default="tensorboard")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
-    folder = (arguments.logs or Path(tempfile.gettempdir(), "tbcore-benchmarks")) / "hosted"
+    logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
+    folder = logs / "hosted"
     for number in range(NUM_RUNS):
         run = folder / f"run_{number:03d}"
         if not run.exists():

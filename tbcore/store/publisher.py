@@ -53,7 +53,7 @@ class Publisher:
         self._scan = Scan()
         """The last scan."""
         self._kinds: set[str] = set()
-        """The kinds of files of which the log says that they are not shown."""
+        """The kinds of files that the log has named as not shown."""
         self._problems = Problems()
         self._index_problems: Collection[str] = ()
         """The problems of the index, one line each."""

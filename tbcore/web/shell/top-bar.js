@@ -63,7 +63,8 @@ function Tabs({ state }) {
     const tab = /** @type {HTMLElement} */ (document.getElementById(`tab-${state.tab.value}`));
     const bar = /** @type {HTMLElement | null} */ (tab?.closest(".tabs"));
     if (!bar) return;
-    // After scrollIntoView, the Tab key would begin here. The last 32 pixels of the bar fade out.
+    // After scrollIntoView, the Tab key would begin here, and not at the start of the page.
+    // The last 32 pixels of the bar fade out.
     const left = tab.offsetLeft - bar.offsetLeft;
     bar.scrollLeft = Math.min(left, Math.max(bar.scrollLeft, left + tab.offsetWidth + 32 - bar.clientWidth));
   }, [isOpen, state.tab.value, state.notes.value?.bar.value]);
@@ -95,7 +96,7 @@ function Tabs({ state }) {
           role="tab"
           aria-selected=${isSelected}
           aria-controls="content"
-          tabindex=${isSelected || (!isOpen && !index) ? 0 : -1}
+          tabindex=${isSelected || (!isOpen && index === 0) ? 0 : -1}
           hidden=${hasMore && !showsMore && !active && !error && !isSelected}
           title=${error ? `Failed: ${error}` : description || undefined}
           onClick=${() => state.openTab(name)}
@@ -145,7 +146,7 @@ function StatusChip({ state, onInfo, onRetry }) {
   const news = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Connected";
   const [kind, text] = isLost
     ? ["bad", state.serverError.value ?? "Disconnected, retrying"]
-    : numProblems ? ["warn", plural(numProblems, "problem")] : [news === "Connected" ? "good" : "", news];
+    : numProblems > 0 ? ["warn", plural(numProblems, "problem")] : [news === "Connected" ? "good" : "", news];
   return html`<button
     type="button"
     class="chip ${kind}"
@@ -154,7 +155,7 @@ function StatusChip({ state, onInfo, onRetry }) {
     title=${isLost ? "Try again now" : "About this log directory"}
     onClick=${isLost ? onRetry : onInfo}
   >
-    ${numProblems ? html`<${Icon} name="warning" />` : html`<i></i>`}<span>${text}</span>
+    ${numProblems > 0 ? html`<${Icon} name="warning" />` : html`<i></i>`}<span>${text}</span>
   </button>`;
 }
 
@@ -164,11 +165,11 @@ function StatusChip({ state, onInfo, onRetry }) {
  * @param {Status} status
  */
 export function isFirstPass({ loading, passes }) {
-  return loading && !passes;
+  return loading && passes === 0;
 }
 
 /** Returns the progress of the first pass, as text. @param {Status} status */
 export function loadingText({ bytes_read, bytes_total, num_runs }) {
-  if (!bytes_total) return "Looking for event files";
+  if (bytes_total === 0) return "Looking for event files";
   return `Reading ${formatBytes(bytes_read)} of ${formatBytes(bytes_total)}, ${plural(num_runs, "run")}`;
 }

@@ -147,7 +147,7 @@ export function measureColumn({ heading, attribute }, values, figureChars = 0, d
     const isMeasured = numChars < NUMBER_CHARS || typeof value !== "number" || attribute?.name === "step";
     if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute, decimals).length);
   }
-  // The heading has a sign for the order after it. An m or a w is half as wide again as a digit, of which the width is a multiple.
+  // The heading has an arrow after it. Widths are in digits, and an m or a w is one and a half digits wide.
   const headingChars = heading.length + (heading.match(/[mw]/gi)?.length ?? 0) / 2;
   const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(headingChars, attribute ? HEADING_CHARS : NUMBER_CHARS) + ORDER_CHARS));
   return { numChars: Math.max(ownChars, Math.min(MAX_FIGURE_CHARS, figureChars)), isText };
