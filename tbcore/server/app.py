@@ -7,6 +7,7 @@ routes requests to the page, the core's own data, plugins and static files.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -263,7 +264,10 @@ class App:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
         response = await self._response_to(scope, receive)
-        await response(scope, receive, send)
+        parts = getattr(response, "body_iterator", None)
+        # A stream whose client has gone ends now, and not when garbage is collected.
+        async with contextlib.aclosing(parts) if parts else contextlib.nullcontext():
+            await response(scope, receive, send)
 
     async def _response_to(self, scope: Scope, receive: Receive) -> ASGIApp:
         """The response to a request."""

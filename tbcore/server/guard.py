@@ -15,6 +15,7 @@ import itertools
 import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -110,7 +111,8 @@ class Guard:
             scope[BODY_KEY] = body
         what = f"route {route.path}"
         request = Request(scope, replay(scope[BODY_KEY]))
-        outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
+        call = self._pool.submit(self._timed, what, route.endpoint, request)
+        outcome = await self._outcome(what, call)
         if outcome is None:
             busy = f"plugin {self._plugin.name!r} is busy: {BUSY}"
             await error_response(503, busy, headers={"retry-after": "5"})(scope, receive, send)
@@ -126,26 +128,23 @@ class Guard:
             logger.warning("plugin %r: %s took %.1f s", self._plugin.name, what, call.seconds)
         return outcome
 
-    async def _in_thread(
-        self, what: str, function: Callable[..., Outcome], *arguments: Any
-    ) -> Outcome | None:
+    async def _outcome(self, what: str, call: Future[Outcome]) -> Outcome | None:
         """The outcome of a call in a thread of the plugin.
 
         None if no thread was free in `queue_timeout_seconds`. There is no timeout for a call that
         was started.
         """
         timeout = self._tuning.queue_timeout_seconds
-        future = self._pool.submit(function, *arguments)
-        if await wait_for(future, timeout):
-            return future.result()
-        if future.cancel():
+        if await wait_for(call, timeout):
+            return call.result()
+        if call.cancel():
             self._stats.record_failure(what, f"it was not started: {BUSY}")
             return None
         if self._slowest.get(what, 0.0) < timeout:
             name, self._slowest[what] = self._plugin.name, timeout
             logger.warning("plugin %r: %s has been running for %.0f s", name, what, timeout)
-        await wait_for(future)
-        return future.result()
+        await wait_for(call)
+        return call.result()
 
     async def _send(
         self, route: Route, outcome: Outcome, scope: Scope, receive: Receive, send: Send
@@ -191,9 +190,10 @@ class Guard:
 
     async def _parts(self, what: str, parts: Iterator[Any]) -> AsyncGenerator[Any]:
         """The parts of a body, which are produced in the plugin's own threads."""
+        call = self._pool.submit(attempt, next, parts)
         try:
             while True:
-                outcome = await self._in_thread(what, attempt, next, parts)
+                outcome = await self._outcome(what, call)
                 if outcome is None:
                     raise TimeoutError(f"{what} was not started: {BUSY}")
                 if isinstance(outcome.error, StopIteration):
@@ -208,11 +208,14 @@ class Guard:
                         yield part[start : start + length]
                 else:
                     yield part
+                call = self._pool.submit(attempt, next, parts)
         finally:
-            # Otherwise the garbage collector would close the generator in the server's thread. The
-            # outer `attempt` is for a pool that cannot start a thread.
+            # Otherwise the garbage collector would close the generator, at some time and in any
+            # thread. When the client has gone, the next part may still be under way, and a
+            # generator that runs cannot be closed. The outer `attempt` is for a pool that cannot
+            # start a thread.
             if isinstance(parts, Generator):
-                attempt(self._pool.submit, attempt, parts.close)
+                call.add_done_callback(lambda _: attempt(self._pool.submit, attempt, parts.close))
 
     async def _fail(
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send

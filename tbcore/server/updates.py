@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
@@ -83,14 +84,13 @@ class Updates:
         self._board.num_viewers = len(self._streams)
         self._board.scan_soon()
         try:
-            retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
             while not (method == "HEAD" or self._is_closed or stream.ended.is_set()):
                 stream.woken.clear()
                 status = self.status()
                 if status != last_sent:
-                    yield retry_line + b"data: " + to_json(status) + b"\n\n"
-                    retry_line, last_sent = b"", status
+                    yield b"retry: %d\ndata: %s\n\n" % (RETRY_MILLISECONDS, to_json(status))
+                    last_sent = status
                     await _wait(stream.ended, self._tuning.min_update_interval_seconds)
                 if not await _wait(stream.woken, self._tuning.heartbeat_seconds):
                     yield b":\n\n"
@@ -141,8 +141,6 @@ class _Stream:
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
     """Waits for an event for at most `seconds`; returns whether it was set in time."""
-    try:
+    with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
+    return event.is_set()

@@ -598,14 +598,20 @@ def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
     assert ask(cancel).status_code == 500
 
 
-def test_a_stream_ends_when_its_client_disconnects(make_plugin: Make, make_client: Make) -> None:
-    """If a client disconnects, its stream ends in the plugin's threads, as it may block."""
+@pytest.mark.parametrize("is_busy", [False, True], ids=["between parts", "in a part"])
+def test_a_stream_ends_when_its_client_disconnects(
+    make_plugin: Make, make_client: Make, is_busy: bool
+) -> None:
+    """It ends in the plugin's threads, as it may block; the garbage collector is not needed."""
     ended: SimpleQueue[str] = SimpleQueue()
+    has_gone = threading.Event()
 
     def parts() -> Iterator[str]:
         try:
             while True:
                 yield "one"
+                if is_busy:
+                    assert has_gone.wait(WAIT_SECONDS)
         finally:
             ended.put(threading.current_thread().name)
 
@@ -622,9 +628,13 @@ def test_a_stream_ends_when_its_client_disconnects(make_plugin: Make, make_clien
             is_first.set()
 
     scope = scope_of("GET /data/plugin/made/x", client=None, server=None)
-    asyncio.run(asyncio.wait_for(app(scope, receive, send), WAIT_SECONDS))
-
-    assert ended.get(timeout=WAIT_SECONDS).startswith("plugin-made-")
+    gc.disable()
+    try:
+        asyncio.run(asyncio.wait_for(app(scope, receive, send), WAIT_SECONDS))
+        has_gone.set()
+        assert ended.get(timeout=WAIT_SECONDS).startswith("plugin-made-")
+    finally:
+        gc.enable()
 
 
 def test_threads_are_started_only_when_needed() -> None:

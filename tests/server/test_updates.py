@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import threading
@@ -245,6 +246,36 @@ def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
     asyncio.run(run())
     board.set_status(LoadStatus(passes=1))
     asyncio.run(run())
+
+
+def test_a_page_that_is_closed_while_it_is_sent_a_message_is_not_counted(
+    make_client: Make,
+) -> None:
+    """The server may rest at once: the garbage collector is not needed."""
+    board = Board()
+    app = make_client(board=board).app
+
+    async def run() -> None:
+        is_sent = asyncio.Event()
+
+        async def receive() -> Any:
+            await is_sent.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message.get("body"):
+                assert board.num_viewers == 1
+                is_sent.set()
+                await asyncio.sleep(WAIT_SECONDS)
+
+        await app(scope_of("GET /data/updates"), receive, send)
+        assert board.num_viewers == 0
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
