@@ -96,12 +96,12 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
 
   const { name = title, note = notes.join("; ") } = picture;
   const content = menu.content ?? ((/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}</div>`);
-  const pictures = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="PictureButtons" chart=${chart.current} memory=${host.memory} name=${name} note=${note} />`;
+  const pictured = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="WithPictures" content=${content} chart=${chart.current} memory=${host.memory} name=${name} note=${note} />`;
   const buttons = html`
     ${isZoomed &&
     html`<${IconButton} icon="unzoom" class="tb-stay" label="Show all of ${label}" title="Show all (double-click)" onClick=${() => chart.current?.resetZoom()} />`}
     ${actions}
-    <${Menu} icon=${menu.icon ?? "download"} label=${menu.label ?? `Download ${label}`} content=${() => content(pictures())} />
+    <${Menu} icon=${menu.icon ?? "download"} label=${menu.label ?? `Download ${label}`} content=${pictured} />
   `;
   return html`<${Card} title=${title} label=${label} expanded=${expanded} onExpand=${setExpanded} ...${card} actions=${buttons}>
     ${dashes.length > 1 &&

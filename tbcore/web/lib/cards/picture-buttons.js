@@ -22,6 +22,14 @@ const WIDTHS = [
 const WIDTH = "figure.width";
 
 /**
+ * The content of a menu, all at once: buttons that come later would push those that are being clicked away.
+ * @param {Parameters<typeof PictureButtons>[0] & { content: (pictures: unknown) => unknown }} props
+ */
+export function WithPictures({ content, ...props }) {
+  return content(html`<${PictureButtons} ...${props} />`);
+}
+
+/**
  * The buttons, for a download menu; with a choice of the width and of what a figure has, if the chart can be one.
  * @param {object} props
  * @param {import("./chart-card.js").Chart | null} props.chart  null disables the buttons
@@ -29,7 +37,7 @@ const WIDTH = "figure.width";
  * @param {string | (() => Promise<string>)} [props.note]  text added to the picture, such as what it leaves out
  * @param {import("tbcore/host.js").Settings} props.memory  of the tab
  */
-export function PictureButtons({ chart, name, note = "", memory }) {
+function PictureButtons({ chart, name, note = "", memory }) {
   const [error, setError] = useState("");
   const chosen = Number(new Map(Object.entries(memory.value)).get(WIDTH));
   const inches = chart?.toFigure && WIDTHS.some(([width]) => width === chosen) ? chosen : 0;
