@@ -81,8 +81,7 @@ def lazy_names(package: str) -> dict[str, Any]:
     def modules() -> dict[str, str]:
         with builtins.open(str(sys.modules[package].__file__), encoding="utf-8") as source:
             found = re.findall(r"(?m)^    from (tbcore\S*) import (\([^)]*|.*)", source.read())
-        names = ((module, re.findall(r"(\w+)(?:,|\s*$)", line)) for module, line in found)
-        return {name: module for module, each in names for name in each}
+        return {name: m for m, line in found for name in re.findall(r"(\w+)(?:,|\s*$)", line)}
 
     def get(name: str) -> Any:
         if module := modules().get(name):

@@ -37,9 +37,11 @@ def test_check_names_what_it_does_not_read(capsys: pytest.CaptureFixture[str]) -
     assert lines[-2:] == [
         f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
         "shown by the event files beside them, which have the same numbers",
-        "not checked, since they are no event files: 2 runs of other programs, for example "
-        f"{logs / 'version_0' / 'metrics.csv'}",
+        "2 runs of other programs, for example "
+        f"{logs / 'version_0' / 'metrics.csv'}: not checked, since they are no event files",
     ]
+    assert main(["check", str(logs / "version_2")]) == 0
+    assert capsys.readouterr().out.startswith("1 run of other programs, for example ")
 
 
 def test_a_run_says_which_file_it_is_from(
