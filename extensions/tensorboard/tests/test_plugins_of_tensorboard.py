@@ -143,10 +143,10 @@ def test_the_path_of_a_configuration_may_be_in_any_variable() -> None:
 
     try:
         parse("a mistake", "/logs/a/projector_config.pbtxt")
-    except ValueError as error:
+    except ValueError:
         record = logging.makeLogRecord({"msg": "failed:", "exc_info": sys.exc_info()})
-        line = child._Lines().format(record).splitlines()[-1]
-        assert line == f"failed: ValueError: {error} (/logs/a/projector_config.pbtxt)"
+    line = child._Lines().format(record).splitlines()[-1]
+    assert line == "failed: ValueError: a mistake (/logs/a/projector_config.pbtxt)"
 
 
 @pytest.mark.browser
