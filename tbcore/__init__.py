@@ -8,6 +8,9 @@ Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbc
 
 from __future__ import annotations
 
+import builtins
+import re
+import sys
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -45,13 +48,6 @@ __all__ = [
     "SmoothingKind", "TbcoreError", "hookimpl", "open", "smoothed",
 ]  # fmt: skip
 
-_MODULES = (
-    "errors", "kinds", "plugins.options", "plugins.config", "plugins.hookspecs",
-    "store.smoothing", "store.items", "store.series", "store.side_files", "store.multiplexer",
-    "store.hyperparameters",
-)  # fmt: skip
-"""The modules that define the names, those that are imported fastest first."""
-
 
 def open(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -74,14 +70,28 @@ def _opener() -> Any:
     return import_module(f"{__name__}.extensions").loaded("tbcore.open", "open")
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used, to keep `tbcore --help` fast."""
-    if name in __all__:
-        for module in map(import_module, (f"{__name__}.{module}" for module in _MODULES)):
-            if hasattr(module, name):
-                return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def lazy_names(package: str) -> dict[str, Any]:
+    """`__getattr__` and `__dir__` of a module, whose names are imported when they are first used.
+
+    They are those of its lines `from tbcore... import ...` that only type checkers execute. So
+    `tbcore --help`, for example, imports only what it needs. `package` is the name of the module.
+    """
+
+    @cache
+    def modules() -> dict[str, str]:
+        with builtins.open(str(sys.modules[package].__file__), encoding="utf-8") as source:
+            found = re.findall(r"(?m)^    from (tbcore\S*) import (\([^)]*|.*)", source.read())
+        return {name: m for m, line in found for name in re.findall(r"(\w+)(?:,|\s*$)", line)}
+
+    def get(name: str) -> Any:
+        if module := modules().get(name):
+            return getattr(import_module(module), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def names() -> list[str]:
+        return sorted(getattr(sys.modules[package], "__all__", modules()))
+
+    return {"__getattr__": get, "__dir__": names}
 
 
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+globals().update(lazy_names(__name__))

@@ -6,11 +6,12 @@ names stay the same in all versions 0.1.x, so an extension requires `tbcore-serv
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a name public.
+import tbcore
+
+if TYPE_CHECKING:  # `as` makes a name public.
+    from tbcore import lazy_names as lazy_names
     from tbcore.cli.parsing import Command as Command
     from tbcore.cli.parsing import CommandGroup as CommandGroup
     from tbcore.cli.parsing import converter as converter
@@ -148,22 +149,4 @@ if TYPE_CHECKING:  # One name a line, since `_modules` reads them. `as` makes a 
     from tbcore.values.facts import RunFacts as RunFacts
 
 
-@cache
-def _modules() -> dict[str, str]:
-    """The module of each name, from the lines above, which only type checkers execute."""
-    with open(__file__, encoding="utf-8") as source:
-        imports = [line.split() for line in source if line.startswith("    from ")]
-    return {name: module for _, module, _, name, _, _ in imports}
-
-
-def __dir__() -> list[str]:
-    return sorted(_modules())
-
-
-if not TYPE_CHECKING:  # Otherwise type checkers would accept any name.
-
-    def __getattr__(name: str) -> Any:
-        """Imports a name when it is first used: commands must not import what they do not need."""
-        if module := _modules().get(name):
-            return getattr(import_module(module), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+globals().update(tbcore.lazy_names(__name__))

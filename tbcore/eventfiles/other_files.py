@@ -44,6 +44,11 @@ class OtherFiles(NamedTuple):
     shown_by: str
     """The tools that show such files, for people."""
 
+    @property
+    def are_logs(self) -> bool:
+        """Whether other programs logged runs in them, which commands about runs name."""
+        return self.kind in ("log", "mlflow")
+
     def __str__(self) -> str:
         found = f"{plural(self.num_files, 'file')} of the kind {self.kind}"
         return one_line(f"not shown: {found}, for example {self.example}; shown by {self.shown_by}")

@@ -62,9 +62,11 @@ def option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue
     given = config.plugin_values.get(plugin.name, {})
     for key in given:
         if key not in declared:
+            parent = plugin.source.parent if plugin.source else ""
             raise OptionError(
                 f"--set {plugin.name}.{key}: plugin {plugin.name!r} has no option {key!r}"
                 f"{did_you_mean(key, declared)}{_list_of('options', list(declared))}"
+                f"{parent and f'; it comes with {parent!r}: try --set {parent}.{key}'}"
             )
     values: dict[str, OptionValue] = {}
     for key, option in declared.items():

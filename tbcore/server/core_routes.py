@@ -13,6 +13,7 @@ from starlette.requests import Request
 import tbcore
 from tbcore.plugins.config import Config
 from tbcore.plugins.hookspecs import PLUGIN_API
+from tbcore.plugins.settings import plugin_json
 from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_status import ServedPlugin, status_json
@@ -91,8 +92,7 @@ class CoreRoutes:
             "window_title": config.window_title,
             "plugins": [
                 {
-                    "name": plugin.name,
-                    "title": plugin.title,
+                    **{key: known[key] for key in ("name", "title", "description", "page")},
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
@@ -100,13 +100,12 @@ class CoreRoutes:
                     "error": plugin.redact_paths(m.error),
                     # A traceback shows paths of files, which only the plugin's author may see.
                     **({"traceback": m.traceback or activity.traceback} if config.dev else {}),
-                    "distribution": " ".join(plugin.source_label(whole_path=plugin.dev)).strip(),
-                    "description": plugin.info.description if plugin.info else "",
+                    "distribution": f"{known['distribution']} {known['version']}".strip(),
                     "run_action": plugin.info.run_action if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
                 for m, _, _, activity in self._plugins
-                for plugin in [m.plugin]
+                for plugin, known in [(m.plugin, plugin_json(m, whole_path=m.plugin.dev))]
             ],
             "unshown": await self._pool.run(self._unclaimed),
         }

@@ -130,14 +130,16 @@ class Loader:
             except OSError as error:
                 logger.debug("no helper process, reading without one: %s", error)
 
-    def load_once(self) -> bool:
+    def load_once(self) -> object:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it.
 
-        Returns whether the only pass must be made again, since plugins have claimed files after it
-        had listed them. Then it does not count: nothing is read again after the one that does.
+        Returns the claims of the board that it has found files for, if there are or may be others;
+        else None. The only pass must be made again when there are others. If it was too early for
+        plugins that do not take long, it does not count: nothing is read again after the one that
+        does, but for plugins that take long.
         """
         publish_interval = self._tuning.publish_interval_seconds
-        patterns = self._board.file_patterns
+        claims = self._board.claims
         self._publisher.begin_pass()
         try:
             if self._logdir.formats is None:
@@ -173,15 +175,17 @@ class Loader:
             # Plugins are imported at the same time.
             while not (self._publisher.publish_early or self.pauses.stopping.wait(0.01)):
                 pass
-        # Whether plugins are imported, and the last scan knew the files that they claim.
-        is_final = self._publisher.publish_early and patterns == self._board.file_patterns
-        if is_final:
+        # Whether plugins are imported, and the last scan knew the files that they claim. Nothing
+        # waits for plugins that take long.
+        is_final = self._publisher.publish_early and claims == self._board.claims
+        are_all = is_final and claims[1]
+        if are_all:
             self._publisher.report_other_files()
         is_repeated = self.pauses.interval <= 0 and not is_final
         loading = self.queue.has_work or is_repeated
         ends_pass = not (is_repeated or self.pauses.stopping.is_set())
         self._publisher.publish(self.runs.values(), loading=loading, ends_pass=ends_pass)
-        return is_repeated
+        return None if are_all else claims
 
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
@@ -236,11 +240,11 @@ class Loader:
         """Runs in the loader's thread: makes passes, with pauses between them, until `stop`."""
         while not self.pauses.stopping.is_set():
             pass_began_at = time.monotonic()
-            if self._publisher.passes:
+            if self._publisher.passes and self.pauses.interval > 0:
                 self.pauses.start_watching()
-            is_repeated = False
+            claims = None
             try:
-                is_repeated = self.load_once()
+                claims = self.load_once()
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
@@ -248,8 +252,12 @@ class Loader:
             if self.pauses.interval > 0:
                 pass_seconds = time.monotonic() - pass_began_at
                 self.pauses.wait(pass_seconds, is_being_written=self._is_being_written())
-            elif not is_repeated:
+            elif claims is None:
                 return
+            else:
+                while claims == self._board.claims and not self.pauses.stopping.is_set():
+                    self.pauses.wake.wait()
+                    self.pauses.wake.clear()
 
     def _is_being_written(self) -> bool:
         """Whether files could not be read only because they are being written."""

@@ -82,6 +82,7 @@
  * @property {string} name
  * @property {string} title
  * @property {string | null} module  URL of its ES module; null for a plugin without a tab
+ * @property {string} page  address of its web application if it has no tab; else ""
  * @property {boolean} active  whether it has data to show
  * @property {string | null} error  why it could not be loaded; null if it was
  * @property {string | null} activity_error  what its hook `is_active` raised; null if it returned

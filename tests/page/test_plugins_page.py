@@ -33,6 +33,17 @@ def routes():
 
     return [Route("/fail", fail)]
 """
+WEB = """
+from tbcore import PluginInfo, hookimpl
+
+@hookimpl
+def plugin_info():
+    return PluginInfo(title="Web", module=None)
+
+@hookimpl
+def page_routes():
+    return []
+"""
 
 
 def test_the_page_says_how_each_plugin_fares(serve: Any, profile: Any, tmp_path: Path) -> None:
@@ -41,6 +52,7 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, profile: Any, tmp_path:
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "faulty.py").write_text(FAULTY)
+    (folder / "web.py").write_text(WEB)
     (folder / "broken.py").write_text("import no_such_module")
     (folder / "unwanted.py").write_text("raise SystemExit")
     server = serve(
@@ -50,6 +62,8 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, profile: Any, tmp_path:
     page = profile.open(server.url)
     page.locator(".tb-run").wait_for()
     page.locator(".chip").click()
+    link = page.get_by_role("row").filter(has_text="Web").get_by_role("link", name="Open its page")
+    assert link.evaluate("(link) => link.href") == f"{server.url}/web/"
     page.get_by_role("button", name="Plugin timings, errors and options").click()
     card = page.locator('[data-plugin="faulty"].plugin-state')
     card.wait_for()
@@ -64,7 +78,8 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, profile: Any, tmp_path:
     states = page.locator(".plugin-state").evaluate_all(
         "cards => cards.map((card) => [card.dataset.plugin, card.dataset.state])"
     )
-    assert states[:3] == [["broken", "failed"], ["scalars", "active"], ["faulty", "inactive"]]
+    assert states[:3] == [["broken", "failed"], ["scalars", "active"], ["web", "active"]]
+    assert states[3] == ["faulty", "inactive"]
     assert ["unwanted", "off"] in states
     assert "Not imported: --no_plugin" in page.locator('[data-plugin="unwanted"]').inner_text()
 

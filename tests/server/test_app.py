@@ -147,6 +147,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
         "error": None,
         "distribution": "",
         "description": "d",
+        "page": "",
         "run_action": "Weigh",
         "how_to_log": {"Any": "log(1)"},
     }

@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 import pytest
 from common_fixtures import patient_tuning, until
+from installed_plugins import make_plugin
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from tbcore import Option, PluginInfo, hookimpl
+from tbcore import Claim, Option, PluginInfo, hookimpl
 from tbcore.engine import Config, LoadedPlugin, load_plugins
 from tbcore.http import json_response
 from tbcore.plugins.loading import find_sources, load_sources
@@ -123,11 +124,16 @@ def test_a_wrong_option_of_a_late_plugin_fails_it(tmp_path: Path) -> None:
 
 
 def test_a_late_plugin_may_have_more(tmp_path: Path) -> None:
-    """Also one with a name that is taken by then."""
-    slow = Slow("plugin_info", plugins={"more": good(), "good": Slow("").hooks})
+    """Also one with a name that is taken by then. The loader knows when all have claimed files."""
+    info = PluginInfo(title="x", module=None, claims=[Claim(files="a.bin")])
+    more = make_plugin(plugin_info=lambda: info, is_active=lambda: True)
+    slow = Slow("plugin_info", plugins={"more": more, "good": Slow("").hooks})
     client = started(tmp_path, good=good(), slow=slow.hooks)
+    board = client.app._board  # type: ignore[attr-defined]
+    assert board.claims == (frozenset(), False)
     slow.go()
     until(lambda: "more" in states(client))
+    assert board.claims == ({"a.bin"}, True)
     assert states(client) == {"good": "active", "more": "active", "slow": "active"}
     titles = {p["name"]: p["title"] for p in client.get("/data/frontends").json()["plugins"]}
     assert titles["good"] == "Good"

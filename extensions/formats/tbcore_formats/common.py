@@ -116,14 +116,16 @@ class Rows:
     def __init__(self) -> None:
         self._by_tag: dict[str, tuple[list[int], list[float], list[float]]] = {}
         self._tags: set[str] = set()
-        self._left_out = False
+        self.lines: dict[str, None] = {}
+        """What `taken` says about rows that are left out, each line once."""
 
     def add(self, tag: str, step: int, wall_time: float, value: float) -> None:
         """Adds a point. The step must be in the range of int64."""
         lists = self._by_tag.get(tag)
         if lists is None:
             if tag not in self._tags and len(self._tags) >= MAX_TAGS:
-                self._left_out = True
+                line = f"it has more than {MAX_TAGS:,} tags; the others are left out"
+                self.lines[line] = None
                 return
             self._tags.add(tag)
             lists = self._by_tag[tag] = [], [], []
@@ -132,14 +134,14 @@ class Rows:
         lists[2].append(value)
 
     def taken(self) -> Iterator[Mapping[str, Points] | str]:
-        """The points since the last call, and a line if there are too many tags."""
+        """The points and the lines since the last call."""
         found, self._by_tag = self._by_tag, {}
+        lines, self.lines = self.lines, {}
         yield {
             tag: Points(np.array(s, np.int64), np.array(w, float), np.array(v, float))
             for tag, (s, w, v) in found.items()
         }
-        if self._left_out:
-            yield f"it has more than {MAX_TAGS:,} tags; the others are left out"
+        yield from lines
 
 
 def is_step(value: Any) -> TypeGuard[int]:

@@ -1,16 +1,23 @@
-"""The cells of CSV as arrays. Lines of numbers are read as JSON, which is the fastest."""
+"""The header of CSV, and its cells as arrays. Numbers are read as JSON, which is the fastest."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import repeat
 from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy as np
 
+_STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "update", "epoch"
+"""Names of columns with steps, the best ones first."""
+HEAD_BYTES = 1 << 13
+"""Size of the piece in which the header usually is."""
+_MAX_HEADER_BYTES = 1 << 20
+_MAX_COLUMNS = 10_000
 csv.field_size_limit(max(csv.field_size_limit(), 1 << 20))  # No piece of a file is larger.
 _LIMIT = 1 << 63
 _WORDS = {"true": 1.0, "false": 0.0}
@@ -27,6 +34,47 @@ class Header(NamedTuple):
     names: Sequence[str]
     step: int
     """Index of the column of steps."""
+
+
+def read_head(source: Any) -> tuple[bytes, Header | None]:
+    """The begin of an open file, and its header; None if it has none with a column of steps."""
+    head = source.read(0, HEAD_BYTES)
+    if b"\n" not in head and len(head) == HEAD_BYTES:
+        head = source.read(0, _MAX_HEADER_BYTES)
+    line, newline, _ = head.partition(b"\n")
+    return head, _parsed(line + newline) if newline else None
+
+
+@lru_cache(maxsize=64)
+def _parsed(line: bytes) -> Header | None:
+    """The header in a line, which many runs share; None if no column has steps."""
+    text = line.decode("utf-8-sig", "replace").strip("\r\n")
+    if not text or "\0" in text:
+        return None
+    separator = max(",;\t", key=text.count)
+    if not 1 <= text.count(separator) < _MAX_COLUMNS:
+        return None
+    names = _unique(next(csv.reader([text], delimiter=separator)))
+    lower = [name.lower() for name in names]
+    step = next((lower.index(name) for name in _STEPS if name in lower), None)
+    if step is None or len(names) < 2:
+        return None
+    others = bytes(range(256)).translate(None, f"{separator}\n".encode())
+    return Header(line, separator, others, names, step)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names of columns, without spaces; equal ones have numbers from 2 on."""
+    names = [name.strip() for name in names]
+    found, taken, numbers = list[str](), {*names}, dict[str, int]()
+    for name in names:
+        number = numbers.get(name, 0) + 1
+        while name and number > 1 and f"{name}_{number}" in taken:
+            number += 1
+        numbers[name] = number
+        found.append(f"{name}_{number}" if name and number > 1 else name)
+        taken.add(found[-1])
+    return found
 
 
 class Cells(NamedTuple):

@@ -10,67 +10,19 @@ import csv
 import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats import Csv
 from tbcore_formats.common import forget_others, is_being_written, opened
-from tbcore_formats.csv_cells import Header, cells_of, whole_numbers
+from tbcore_formats.csv_cells import HEAD_BYTES, Header, cells_of, read_head, whole_numbers
 from tbcore_formats.flat_yaml import Known, facts_beside
 
-_STEPS = "step", "global_step", "iteration", "iter", "training_iteration", "update", "epoch"
-"""Names of columns with steps, the best ones first."""
 _PIECE_BYTES = 1 << 20
-_HEAD_BYTES = 1 << 13
 _MAX_SMALL_BYTES = 1 << 25
-_MAX_HEADER_BYTES = 1 << 20
-_MAX_COLUMNS = 10_000
 _ROWS_TO_DECIDE = 100
 """Number of rows that decide whether there are steps: all of these rows must have one."""
-
-
-def _head(source: Any) -> tuple[bytes, Header | None]:
-    """The begin of an open file, and its header; None if it has none with a column of steps."""
-    head = source.read(0, _HEAD_BYTES)
-    if b"\n" not in head and len(head) == _HEAD_BYTES:
-        head = source.read(0, _MAX_HEADER_BYTES)
-    line, newline, _ = head.partition(b"\n")
-    return head, _parsed(line + newline) if newline else None
-
-
-@lru_cache(maxsize=64)
-def _parsed(line: bytes) -> Header | None:
-    """The header in a line, which many runs share; None if no column has steps."""
-    text = line.decode("utf-8-sig", "replace").strip("\r\n")
-    if not text or "\0" in text:
-        return None
-    separator = max(",;\t", key=text.count)
-    if not 1 <= text.count(separator) < _MAX_COLUMNS:
-        return None
-    names = _unique(next(csv.reader([text], delimiter=separator)))
-    lower = [name.lower() for name in names]
-    step = next((lower.index(name) for name in _STEPS if name in lower), None)
-    if step is None or len(names) < 2:
-        return None
-    others = bytes(range(256)).translate(None, f"{separator}\n".encode())
-    return Header(line, separator, others, names, step)
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The names of columns, without spaces; equal ones have numbers from 2 on."""
-    names = [name.strip() for name in names]
-    found, taken, numbers = list[str](), {*names}, dict[str, int]()
-    for name in names:
-        number = numbers.get(name, 0) + 1
-        while name and number > 1 and f"{name}_{number}" in taken:
-            number += 1
-        numbers[name] = number
-        found.append(f"{name}_{number}" if name and number > 1 else name)
-        taken.add(found[-1])
-    return found
 
 
 def _rank(name: str) -> tuple[int, str]:
@@ -123,9 +75,9 @@ class Runs:
             is_log = False
             if file.size:
                 with opened(file) as source:
-                    head, header = _head(source)
+                    head, header = read_head(source)
                 is_log = header is not None
-                is_small = len(head) == file.size < _HEAD_BYTES
+                is_small = len(head) == file.size < HEAD_BYTES
                 if header and is_small and self._small_bytes < _MAX_SMALL_BYTES:
                     self.small[file.path] = file, head, header
                     self._small_bytes += file.size
@@ -183,7 +135,7 @@ class Reader:
             return self._whole_lines(head[self.offset :], file)
         with opened(file) as source:
             if self._header is None:
-                self._header = _head(source)[1]
+                self._header = read_head(source)[1]
                 if self._header is None:
                     raise BlockingIOError
                 self.offset = len(self._header.line)
@@ -209,13 +161,12 @@ class Reader:
     def _whole_lines(self, piece: bytes, file: EventFile) -> tuple[bytes, bool, bool]:
         """As `_piece`, from all that is left of a file."""
         assert self._header
-        lines, newline, rest = piece.rpartition(b"\n")
-        if rest and is_being_written(file):
-            return lines + newline, True, True
-        num_separators = rest.count(self._header.separator.encode())
-        if num_separators >= len(self._header.names) - 1:
+        end = piece.rfind(b"\n") + 1
+        is_torn = end < len(piece) and is_being_written(file)
+        num_separators = piece.count(self._header.separator.encode(), end)
+        if num_separators >= len(self._header.names) - 1 and not is_torn:
             return piece + b"\n", True, False
-        return lines + newline, True, False
+        return piece[:end], True, is_torn
 
     def _points(self, piece: bytes, at: float) -> Iterator[Mapping[str, Points] | str]:
         """The points in whole lines, which have the wall time `at`."""

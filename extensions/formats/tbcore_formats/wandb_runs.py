@@ -15,6 +15,7 @@ import posixpath
 import re
 import struct
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -121,7 +122,6 @@ class Reader:
         """The chunks of a record that has no end yet; None between records."""
         self._has_damage = False
         """Whether the last block of the file has damage, which a writer may still mend."""
-        self._lines: dict[str, None] = {}
         self._config: dict[str, Any] = {}
         self._rows = Rows()
         self._keys: dict[bytes, str] = {}
@@ -141,10 +141,8 @@ class Reader:
                 self.add(record)
             is_new = is_being_written(file)
             if self._has_damage and not is_new:
-                self._lines[_DAMAGED] = None
+                self._rows.lines[_DAMAGED] = None
             yield from self._rows.taken()
-            yield from self._lines
-            self._lines = {}
         config = {k: hparam(v) for k, v in leaves(self._config, ".") if not k.startswith("_")}
         if self.facts.started:
             yield self.facts._replace(hparams=config)
@@ -182,22 +180,19 @@ class Reader:
                     self._has_damage = is_damage
                     break
                 if is_damage:
-                    self._lines[_DAMAGED] = None
+                    self._rows.lines[_DAMAGED] = None
                 at += left
                 continue
             at += _CHUNK.size + length
             if (self._parts is None) != (kind in (_FULL, _FIRST)):
-                self._lines[_DAMAGED] = None
-            if kind == _FULL:
-                self._parts = None
-                yield bytes(data)
-            elif kind == _FIRST:
-                self._parts = [bytes(data)]
-            elif self._parts is not None:
+                self._rows.lines[_DAMAGED] = None
+            if kind in (_FULL, _FIRST):
+                self._parts = []
+            if self._parts is not None:
                 self._parts.append(bytes(data))
-                if kind == _LAST:
+                if kind in (_FULL, _LAST):
                     yield b"".join(self._parts)
-                if kind == _LAST or len(self._parts) > _MAX_CHUNKS:
+                if kind in (_FULL, _LAST) or len(self._parts) > _MAX_CHUNKS:
                     self._parts = None
         self.offset = begin + at
 
@@ -210,7 +205,7 @@ class Reader:
             elif record[at] != 0x1A:  # Half of all records are summaries, which are not needed.
                 self._add_other(record)
         except _NO_MESSAGE:
-            self._lines[_DAMAGED] = None
+            self._rows.lines[_DAMAGED] = None
 
     def _add_other(self, record: bytes) -> None:
         for number_, value in _values(record):
@@ -224,22 +219,18 @@ class Reader:
                 self.facts = self.facts._replace(status=2 if found.get(1) else 1, ended=ended)
 
     def _begin(self, run: bytes) -> None:
-        found: dict[int, Any] = {}
-        tags = []
+        found = defaultdict[int, list[Any]](list)
         for number_, value in _values(run):
-            if number_ == 4:
-                self._configure(value)
-            elif number_ == 10:
-                tags.append(value.decode(errors="replace"))
-            else:
-                found[number_] = value
-        self.name, notes, group, sweep = (
-            found.get(n, b"").decode(errors="replace") for n in (8, 9, 6, 12)
+            found[number_].append(value)
+        for config in found[4]:
+            self._configure(config)
+        self.name, notes, tags, group, sweep = (
+            b", ".join(found[n]).decode(errors="replace") for n in (8, 9, 10, 6, 12)
         )
-        start = dict(_values(found.get(17, b"")))
+        start = dict(_values(b"".join(found[17])))
         self._wall_time = started = start.get(1, 0) + start.get(2, 0) / 1e9
-        self._step = max(self._step, found.get(14, 0) - 1)
-        texts = {"notes": notes, "tags": ", ".join(tags)}
+        self._step = max([self._step, *(step - 1 for step in found[14])])
+        texts = {"notes": notes, "tags": tags}
         self.facts = RunFacts(
             {}, {k: v for k, v in texts.items() if v}, group or sweep, started, status=3
         )
@@ -256,7 +247,7 @@ class Reader:
         row: list[tuple[str, bytes]] = []
         own: dict[str, bytes] = {}
         media: set[str] = set()
-        message, has_step = b"", False
+        message: bytes | None = None
         last, keys = at + length, self._keys
         if last > len(data):
             raise ValueError("a row is cut off")
@@ -286,14 +277,13 @@ class Reader:
                     row.append((key, value))
             elif tag == 0x12:
                 message = data[at:end]
-                has_step = True
             at = end
         if "_step" in own:
             step = _whole(own["_step"])
         else:
-            step = dict(_values(message)).get(1, 0) if has_step else self._step + 1
+            step = self._step + 1 if message is None else dict(_values(message)).get(1, 0)
         if not is_step(step):
-            self._lines["rows without a step are left out"] = None
+            self._rows.lines["rows without a step are left out"] = None
             return
         if "_timestamp" in own:
             self._wall_time = float(own["_timestamp"])

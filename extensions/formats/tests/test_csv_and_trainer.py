@@ -19,7 +19,7 @@ from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, Formats, SourceRun
-from tbcore_formats import csv_runs, trainer_runs
+from tbcore_formats import csv_cells, csv_runs, trainer_runs
 from tbcore_formats import flat_yaml as yaml_module
 from tbcore_formats.common import leaves, number
 from tbcore_formats.csv_runs import Reader, Runs
@@ -400,8 +400,8 @@ def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> N
     (logs.path / "results.csv").write_text("name,value\na,1\n")
     (logs.path / "metrics.csv").write_text("step,value\n0,1\n")
     opened: list[str] = []
-    head: Callable[[Any], Any] = csv_runs._head
-    monkeypatch.setattr(csv_runs, "_head", lambda s: (opened.append(s.opened.path), head(s))[1])
+    head: Callable[[Any], Any] = csv_runs.read_head
+    monkeypatch.setattr(csv_runs, "read_head", lambda s: (opened.append(s.opened.path), head(s))[1])
     runs = Runs()
     names = ["metrics.csv", "results.csv"]
     files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
@@ -494,12 +494,12 @@ def test_a_long_header_is_no_work() -> None:
             return super().__eq__(other)
 
     names = ["step", *(f"c{n}" for n in range(9_998)), *["a"] * 9_998]
-    assert len({*csv_runs._unique([Name(name) for name in names])}) == len(names)
+    assert len({*csv_cells._unique([Name(name) for name in names])}) == len(names)
     assert Name.num_comparisons < 10 * len(names)
-    header = csv_runs._parsed(",".join(names[:10_000]).encode())
+    header = csv_cells._parsed(",".join(names[:10_000]).encode())
     assert header is not None
     assert len(header.names) == 10_000
-    assert csv_runs._parsed(",".join(names[:10_001]).encode()) is None
+    assert csv_cells._parsed(",".join(names[:10_001]).encode()) is None
 
 
 @pytest.mark.parametrize("cell", ["y" * 200_000, '"' + "y" * 200_000 + '"', "[1", "[1]", "1]"])

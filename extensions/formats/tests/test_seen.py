@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -37,9 +38,11 @@ def test_check_names_what_it_does_not_read(capsys: pytest.CaptureFixture[str]) -
     assert lines[-2:] == [
         f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
         "shown by the event files beside them, which have the same numbers",
-        "not checked, since they are no event files: 2 runs of other programs, for example "
-        f"{logs / 'version_0' / 'metrics.csv'}",
+        "2 runs of other programs, for example "
+        f"{logs / 'version_0' / 'metrics.csv'}: not checked, since they are no event files",
     ]
+    assert main(["check", str(logs / "version_2")]) == 0
+    assert capsys.readouterr().out.startswith("1 run of other programs, for example ")
 
 
 def test_a_run_says_which_file_it_is_from(
@@ -102,19 +105,18 @@ def test_a_run_has_the_state_that_its_program_logged(
 def test_a_run_without_times_began_and_took_nothing_that_is_known(
     tbcore_client: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is known is when its file was last written; whether it is live, nobody knows."""
+    """Nor when it ended, as a copy of its file is new, nor whether it is live."""
     shutil.copytree(SAMPLES / "ultralytics" / "exp", tmp_path / "exp")
     os.utime(tmp_path / "exp" / "results.csv")
     assert main(["ls", str(tmp_path), "--columns", "started,state,took,last_event", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row.pop("last_event") is not None
-    assert row == {"run": "exp", "started": None, "state": None, "took": None}
+    assert row == dict.fromkeys(("started", "state", "took", "last_event")) | {"run": "exp"}
     details = tbcore_client(tmp_path).get("data/run_details").json()
     assert (details["first_event_times"], len(details["last_event_times"])) == ([None], 1)
     logs = tbcore.open(tmp_path)
     assert [len(logs.find(query)) for query in ("live", "took>=0s", "age<1d")] == [0, 0, 1]
     assert main(["show", str(tmp_path), "exp"]) == 0
-    assert "1970" not in capsys.readouterr().out
+    assert not re.search("1970|last_event\t.", capsys.readouterr().out)
 
 
 def test_runs_without_times_are_on_no_axis_of_times(tbcore_client: Callable[..., Any]) -> None:

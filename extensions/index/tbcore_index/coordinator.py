@@ -144,7 +144,7 @@ class Coordinator:
             f"not indexed, since they are no event files: {plural(each.num_files, 'log')} of other "
             f"programs, for example {one_line(each.example)}"
             for each in scan.other_files
-            if each.kind in ("log", "mlflow")
+            if each.are_logs
         ]
         stored = self._reader.runs
         new, changed = [], set()

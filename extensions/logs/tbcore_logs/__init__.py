@@ -14,8 +14,9 @@ of `tbcore_logs.checks`, and `command_output` of `tbcore_logs.printing.access`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tbcore.engine import lazy_names
 
 if TYPE_CHECKING:
     from tbcore.engine import Point
@@ -34,18 +35,4 @@ __all__ = [
     "matching", "open",
 ]  # fmt: skip
 
-_MODULES = ("selection", "items", "values", "series", "tables", "run", "groups", "logs")
-"""The modules that define the names in `__all__`."""
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a name when it is first used, so that `--help` of the commands imports none."""
-    if name in __all__:
-        for module in map(import_module, (f"{__name__}.{module}" for module in _MODULES)):
-            if hasattr(module, name):
-                return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+globals().update(lazy_names(__name__))

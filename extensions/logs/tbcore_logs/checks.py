@@ -108,7 +108,8 @@ class CheckReport(NamedTuple):
             state = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         if others:
             state += f"; {plural(others, 'other file')}"
-        yield f"{what} ({size(self.num_bytes)}): {state}"
+        if self.num_files or self.findings or not self.not_checked:
+            yield f"{what} ({size(self.num_bytes)}): {state}"
         if self.orphaned:
             rows, run = sum(self.orphaned.values()), next(iter(self.orphaned))
             yield (
@@ -129,8 +130,8 @@ class CheckReport(NamedTuple):
         if self.not_checked:
             runs = plural(len(self.not_checked), "run")
             yield (
-                f"not checked, since they are no event files: {runs} of other programs, "
-                f"for example {one_line(self.not_checked[0])}"
+                f"{runs} of other programs, for example {one_line(self.not_checked[0])}: "
+                "not checked, since they are no event files"
             )
 
 

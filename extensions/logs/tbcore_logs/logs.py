@@ -102,7 +102,9 @@ class Logs(Mapping[str, Run]):
         display_names = [noted.of(run.name).get("display_name", "") for run in shown]
         for run, display_name in zip(shown, display_names, strict=True):
             is_read = run.is_read
-            known = (len(run.tags), run.last_event, run.state or "") if is_read else ("", "", "")
+            known = (
+                (len(run.tags), run.last_event or "", run.state or "") if is_read else ("", "", "")
+            )
             named = [display_name] if any(display_names) else []
             rows.append((run.name, *named, sizes.get(run.name, 0), *known))
         caption = f"{len(sizes):,} runs, {sum(sizes.values()):,} bytes"

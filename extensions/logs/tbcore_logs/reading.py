@@ -217,8 +217,8 @@ class LazyReader(_Problems):
         """Updates the runs to the result of a scan; returns the same as `refresh`."""
         with self._lock:
             known, self._scan = self._scan.problems, scan
-            kinds = ("log", "mlflow")
-            self.not_shown = [str(each) for each in scan.other_files if each.kind in kinds]
+            logs = (each for each in scan.other_files if each.are_logs)
+            self.not_shown = list(map(str, logs))
             for line in scan.problems:
                 if line not in known:
                     logger.warning("%s", line)

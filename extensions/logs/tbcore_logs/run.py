@@ -230,8 +230,11 @@ class Run:
 
     @property
     def last_event(self) -> datetime | None:
-        """When the last event was written, in UTC; None if unknown."""
-        return time_of(self._data.view.last_event_time)
+        """When the last event was written, in UTC; None if unknown, as for a run of another program
+        that logs no times: only its file has one, and a copy of the file that of the copying."""
+        view = self._data.view
+        is_known = view.source is None or view.source.has_times
+        return time_of(view.last_event_time if is_known else None)
 
     @property
     def state(self) -> str | None:

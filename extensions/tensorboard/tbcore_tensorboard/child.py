@@ -49,10 +49,10 @@ class _Lines(logging.Formatter):
         if not frames:
             return " ".join(lines)
         _, _, trace = record.exc_info or sys.exc_info()
-        found = (frame.f_locals for frame, _ in traceback.walk_tb(trace))
-        # The name that the path of a configuration has in the projector, whose errors lack it.
-        path = [f"({names['config_fpath']})" for names in found if names.get("config_fpath")]
-        return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :], *path])])
+        found = [v for frame, _ in traceback.walk_tb(trace) for v in frame.f_locals.values()]
+        # The errors of the projector lack the path of the configuration, which some variable has.
+        path = [f"({v})" for v in found if type(v) is str and v.endswith("projector_config.pbtxt")]
+        return "\n".join([*lines[1:], " ".join([lines[0], *lines[frames[-1] + 1 :], *path[-1:]])])
 
 
 def _is_problem(record: logging.LogRecord) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tbcore.engine import OptionError
 from tbcore_testing import TbcoreClient, write_run
 
 Hosting = Callable[..., TbcoreClient]
@@ -58,6 +59,11 @@ def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
     projector = next(tab for tab in found if tab["name"] == "tb-projector")
     assert projector["description"].endswith("It shows files such as projector_config.pbtxt.")
     assert "add_embedding" in projector["how_to_log"]["PyTorch"]
+
+
+def test_the_options_of_a_tab_are_those_of_tensorboard(hosting: Hosting) -> None:
+    with pytest.raises(OptionError, match=r"try --set tensorboard\.memory"):
+        hosting(plugin_values={"tb-fake": {"memory": "300"}})
 
 
 def test_a_tab_leads_to_the_page_of_its_plugin(hosting: Hosting, tbcore_logdir: Path) -> None:

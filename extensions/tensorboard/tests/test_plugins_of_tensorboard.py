@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import struct
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from common_fixtures import until
 from hosted import write_embedding, write_trace
 
+from tbcore_tensorboard import child
 from tbcore_testing import TbcoreClient, write_run
 
 Hosting = Callable[..., TbcoreClient]
@@ -130,6 +133,20 @@ def test_a_configuration_that_the_projector_cannot_read_is_a_line_of_the_log(
     path = re.escape(f"({tbcore_logdir}/broken/projector_config.pbtxt)")
     line = rf"projector of tensorboard 2.*ParseError: 1:13 : .* {path}"
     assert re.fullmatch(line, record.getMessage())
+
+
+def test_the_path_of_a_configuration_may_be_in_any_variable() -> None:
+    """Another version of the projector may have other names for it."""
+
+    def parse(text: str, where: str) -> None:
+        raise ValueError(text)
+
+    try:
+        parse("a mistake", "/logs/a/projector_config.pbtxt")
+    except ValueError:
+        record = logging.makeLogRecord({"msg": "failed:", "exc_info": sys.exc_info()})
+    line = child._Lines().format(record).splitlines()[-1]
+    assert line == "failed: ValueError: a mistake (/logs/a/projector_config.pbtxt)"
 
 
 @pytest.mark.browser

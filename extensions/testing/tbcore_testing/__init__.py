@@ -14,9 +14,9 @@ pytest.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tbcore.engine import lazy_names
 from tbcore_testing import graphs, summaries
 from tbcore_testing.runs import write_run
 from tbcore_testing.writer import EventFileWriter, record_bytes
@@ -45,20 +45,4 @@ __all__ = [
     "write_run",
 ]
 
-
-_MODULES = {
-    "client": ("TbcoreClient", "make_client", "read_columns"),
-    "in_thread": ("Server",),
-    "media_tests": ("MediaTests",),
-    "page": ("Page",),
-    "route_tests": ("RouteTests", "SeriesResponseTests", "SeriesTests"),
-}
-"""Maps modules to the names that are imported from them on their first use."""
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a name on its first use: writing files needs neither httpx, pytest nor the server."""
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+globals().update(lazy_names(__name__))

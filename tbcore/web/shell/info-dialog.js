@@ -8,6 +8,7 @@ import { formatBytes, formatTime, plural } from "../lib/format.js";
 import { Dialog } from "./dialog.js";
 import { UnshownList, hasUnshown } from "./empty-states.js";
 import { PLUGINS_PAGE } from "./state/reader-state.js";
+import { address } from "./state/server.js";
 
 /** The dialog. @param {{ state: import("./state/reader-state.js").State, onClose: () => void }} props */
 export function InfoDialog({ state, onClose }) {
@@ -39,12 +40,13 @@ export function InfoDialog({ state, onClose }) {
       <h2>Plugins</h2>
       <table>
         <tbody>
-          ${frontends.plugins.map(({ title, distribution, active, ...plugin }) => {
+          ${frontends.plugins.map(({ title, distribution, active, page, ...plugin }) => {
             const error = plugin.error ?? plugin.activity_error;
+            const shown = page ? html`<a href=${address(page)} target="_blank">Open its page</a>` : "has data";
             return html`<tr>
               <td>${title}</td>
               <td class="tb-dim">${distribution}</td>
-              <td>${error ? html`<span class="bad-text">${error}</span>` : active ? "has data" : "no data"}</td>
+              <td>${error ? html`<span class="bad-text">${error}</span>` : active ? shown : "no data"}</td>
             </tr>`;
           })}
         </tbody>

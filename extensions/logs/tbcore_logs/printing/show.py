@@ -179,7 +179,7 @@ def _show_run(run: Run, form: Form | None, notes: RunNotes) -> int:
         return 0
     if is_terminal():
         about["started"] = short_time(started)
-        about["last_event"] = f"{short_time(last)}  ({short_age(last)} ago)"
+        about["last_event"] = last and f"{short_time(last)}  ({short_age(last)} ago)"
         took = (last - started).total_seconds() if started and last else None
         about["took"] = short_duration(took)
     if "labels" in about:
