@@ -208,8 +208,8 @@ class App:
                 served = ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
             plugins[name] = served
         working = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        claims = (claim for info in working for claim in info.claims)
-        self._board.claim_files(claims, are_all=not self._starting)
+        self._board.claim_files(claim for info in working for claim in info.claims)
+        self._board.awaits_plugins = bool(self._starting)
         core = CoreRoutes(
             self._config, self._board, self.multiplexer, plugins.values(), disabled_plugins,
             self._pool,

@@ -52,8 +52,8 @@ class Board:
         """When a series of a run was last requested, in seconds of the monotonic clock."""
         self.file_patterns: frozenset[str] = frozenset()
         """The patterns of files that plugins claim."""
-        self.claims = self.file_patterns, True
-        """The same, and whether no plugin is starting, which may claim more."""
+        self.awaits_plugins = False
+        """Whether plugins are starting, which may claim more."""
         self.notices: dict[str, str] = {}
         """Maps names of plugins to the last text of `Multiplexer.notify`."""
         self._subscribers: dict[object, Callable[[], None]] = {}
@@ -70,14 +70,11 @@ class Board:
             self.is_idle = False
             self.scan_soon()
 
-    def claim_files(self, claims: Iterable[Claim], *, are_all: bool = True) -> None:
-        """Sets the claims of files. If they are others than before, the loader looks for them.
-
-        `are_all` is whether no plugin is starting, which may claim more.
-        """
+    def claim_files(self, claims: Iterable[Claim]) -> None:
+        """Sets the claims of files. If they are others than before, the loader looks for them."""
         patterns = frozenset(claim.files for claim in claims if claim.files is not None)
-        if self.claims != (patterns, are_all):
-            self.file_patterns, self.claims = patterns, (patterns, are_all)
+        if patterns != self.file_patterns:
+            self.file_patterns = patterns
             self.scan_soon()
 
     def commit(

@@ -130,16 +130,14 @@ class Loader:
             except OSError as error:
                 logger.debug("no helper process, reading without one: %s", error)
 
-    def load_once(self) -> object:
+    def load_once(self) -> bool:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it.
 
-        Returns the claims of the board that it has found files for, if there are or may be others;
-        else None. The only pass must be made again when there are others. If it was too early for
-        plugins that do not take long, it does not count: nothing is read again after the one that
-        does, but for plugins that take long.
+        Returns whether the only pass must be made again, since plugins have claimed files after it
+        had listed them. Then it does not count: nothing is read again after the one that does.
         """
         publish_interval = self._tuning.publish_interval_seconds
-        claims = self._board.claims
+        patterns = self._board.file_patterns
         self._publisher.begin_pass()
         try:
             if self._logdir.formats is None:
@@ -172,20 +170,22 @@ class Loader:
             self._decoder.release_buffers()
             self._small_files.release_buffers()
         if self.pauses.interval <= 0:
-            # Plugins are imported at the same time.
+            # Plugins are imported at the same time, and some take long.
             while not (self._publisher.publish_early or self.pauses.stopping.wait(0.01)):
                 pass
-        # Whether plugins are imported, and the last scan knew the files that they claim. Nothing
-        # waits for plugins that take long.
-        is_final = self._publisher.publish_early and claims == self._board.claims
-        are_all = is_final and claims[1]
-        if are_all:
+            if self._board.awaits_plugins:
+                self._publisher.publish(self.runs.values(), loading=True)
+            while self._board.awaits_plugins and not self.pauses.stopping.wait(0.01):
+                pass
+        # Whether plugins are imported, and the last scan knew the files that they claim.
+        is_final = self._publisher.publish_early and patterns == self._board.file_patterns
+        if is_final and not self._board.awaits_plugins:
             self._publisher.report_other_files()
         is_repeated = self.pauses.interval <= 0 and not is_final
         loading = self.queue.has_work or is_repeated
         ends_pass = not (is_repeated or self.pauses.stopping.is_set())
         self._publisher.publish(self.runs.values(), loading=loading, ends_pass=ends_pass)
-        return None if are_all else claims
+        return is_repeated
 
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
@@ -240,11 +240,11 @@ class Loader:
         """Runs in the loader's thread: makes passes, with pauses between them, until `stop`."""
         while not self.pauses.stopping.is_set():
             pass_began_at = time.monotonic()
-            if self._publisher.passes and self.pauses.interval > 0:
+            if self._publisher.passes:
                 self.pauses.start_watching()
-            claims = None
+            is_repeated = False
             try:
-                claims = self.load_once()
+                is_repeated = self.load_once()
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
@@ -252,12 +252,8 @@ class Loader:
             if self.pauses.interval > 0:
                 pass_seconds = time.monotonic() - pass_began_at
                 self.pauses.wait(pass_seconds, is_being_written=self._is_being_written())
-            elif claims is None:
+            elif not is_repeated:
                 return
-            else:
-                while claims == self._board.claims and not self.pauses.stopping.is_set():
-                    self.pauses.wake.wait()
-                    self.pauses.wake.clear()
 
     def _is_being_written(self) -> bool:
         """Whether files could not be read only because they are being written."""

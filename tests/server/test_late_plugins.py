@@ -130,10 +130,10 @@ def test_a_late_plugin_may_have_more(tmp_path: Path) -> None:
     slow = Slow("plugin_info", plugins={"more": more, "good": Slow("").hooks})
     client = started(tmp_path, good=good(), slow=slow.hooks)
     board = client.app._board  # type: ignore[attr-defined]
-    assert board.claims == (frozenset(), False)
+    assert (board.file_patterns, board.awaits_plugins) == (frozenset(), True)
     slow.go()
     until(lambda: "more" in states(client))
-    assert board.claims == ({"a.bin"}, True)
+    assert (board.file_patterns, board.awaits_plugins) == ({"a.bin"}, False)
     assert states(client) == {"good": "active", "more": "active", "slow": "active"}
     titles = {p["name"]: p["title"] for p in client.get("/data/frontends").json()["plugins"]}
     assert titles["good"] == "Good"
