@@ -788,6 +788,7 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
+    assert notice.evaluate("({ offsetWidth }) => offsetWidth") > 230  # of 280
     page.get_by_role("button", name="1 more").click()
     page.get_by_role("button", name="3 archived").click()
     foot = page.locator(".tb-notes-archived")
