@@ -1,6 +1,7 @@
 """Comparisons: which groups of values cannot be told from the best one.
 
-1. The best group has the lowest or the highest mean of its finite values; others are left out.
+1. The best group has the lowest or the highest mean of its finite values, of the groups with at
+   least three if there are any; others are left out. Groups of an equal mean are best, too.
 2. Each other group is compared with it by a two-sided t-test: paired over the seeds that
    both have, if these are at least three and more than half of each group, and else Welch's, for
    unequal variances (Biometrika 34, 1947, pages 28 to 35). With fewer than three values in one of
@@ -34,21 +35,20 @@ def differences_from_best(
 ) -> NDArray[np.float64]:
     """The corrected p value of each group's difference from the best: shape (num_groups,).
 
-    A group maps seeds, or names of runs, to values. The best has 2. NaN with too few values.
+    A group maps seeds, or names of runs, to values. The best ones have 2. NaN with too few values.
     """
     finite = [{key: x for key, x in group.items() if math.isfinite(x)} for group in groups]
+    least = MIN_VALUES if max(map(len, finite), default=0) >= MIN_VALUES else 1
     sign = 1 if goal == "min" else -1
-    means = [sign * math.fsum(each.values()) / len(each) if each else math.inf for each in finite]
-    p = np.full(len(groups), np.nan)
-    if not any(finite):
-        return p
-    best = int(np.argmin(means))
-    p[:] = [_p_value(finite[best], each) for each in finite]
-    p[best] = np.nan
+    means = [sign * math.fsum(x.values()) / len(x) if len(x) >= least else math.inf for x in finite]
+    lowest = min(means, default=math.inf)
+    p = np.array([_p_value(finite[means.index(lowest)], each) for each in finite], np.float64)
+    is_best = np.array([mean == lowest < math.inf for mean in means], np.bool_)
+    p[is_best] = np.nan
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
     corrected = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
     p[order] = np.minimum(corrected, 1)
-    p[best] = 2
+    p[is_best] = 2
     return p
 
 

@@ -164,10 +164,12 @@ def test_a_line_far_out_of_range_is_left_out_in_one_click(
       return data.some((value, index) => index % 4 === 3 && value > 128
         && color.every((part, k) => Math.abs(part - data[index - 3 + k]) < 30));
     }"""
-    leave_out = page.get_by_role("button", name="1 line far from the others: leave out")
+    leave_out = page.get_by_role(
+        "button", name="1 line far from the others: fit the axis to the others"
+    )
     leave_out.wait_for()
     assert not page.evaluate(is_high)
     leave_out.click()
     page.wait_for_function(is_high)
-    page.get_by_role("button", name="1 line far from the others: show").click()
+    page.get_by_role("button", name="1 line far from the others: fit the axis to all").click()
     leave_out.wait_for()

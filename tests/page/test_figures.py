@@ -73,6 +73,9 @@ def test_names_titles_and_the_place_of_the_legend_are_kept_for_figures(open_page
     places = ["outside", "top left", "top right", "bottom left", "bottom right", "none"]
     legend = page.get_by_label("Place of the legend")
     legend.wait_for()
+    # The figure is higher than the menu: buttons below it would be out of sight.
+    above = page.get_by_role("button", name="SVG", exact=True).bounding_box()
+    assert above["y"] < page.get_by_role("group", name="Figure").bounding_box()["y"]
     assert legend.locator("option").all_inner_texts() == places
     page.get_by_text("Names in figures").click()
     fill(page, "Name of a/*", PAPER)

@@ -788,6 +788,7 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
+    assert notice.evaluate("({ offsetWidth }) => offsetWidth") > 230  # of 280
     page.get_by_role("button", name="1 more").click()
     page.get_by_role("button", name="3 archived").click()
     foot = page.locator(".tb-notes-archived")
@@ -928,12 +929,16 @@ def test_the_first_token_of_a_browser_is_tried(server: Any, profile: Any, logdir
     wait_until_loaded(page)
     wait_until_tried(page)
     assert page.evaluate(TOKENS) == [None, None]
+    alert = page.get_by_role("alert")
+    alert.get_by_text("The server was started again since this page got its address").wait_for()
+    page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("s")
-    page.get_by_role("alert").get_by_text("open the address that tbcore notes").wait_for()
+    alert.get_by_text("open the address that tbcore notes").wait_for()
     page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
     for each in (page, other):
         each.locator(".tb-notes-star").first.wait_for(state="attached")
+    alert.wait_for(state="detached")
     assert page.evaluate(TOKENS) == [fragment(server).partition("=")[2], None]
     other.get_by_role("checkbox", name="other").focus()
     other.keyboard.press("s")

@@ -630,12 +630,17 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
         write_run(tmp_path, f"seed{seed}", scalars={"loss": loss, "tame": tame})
     server = serve(tmp_path)
     page = profile.open(server.url)
-    button = page.get_by_role("button", name="1 run far from the others: leave out")
+    button = page.get_by_role(
+        "button", name="1 run far from the others: fit the axis to the others"
+    )
     button.wait_for()
     assert button.count() == 1
     assert button.get_attribute("title") == "seed3"
     heights = page.evaluate("() => tb.all('.tb-card').map((card) => card.offsetHeight)")
     assert heights[0] == heights[1]  # the button is over the plot
+    # Buttons that show when the pointer is over the card take no place from its title.
+    card = page.locator(".tb-card").first
+    assert card.locator("h3").bounding_box()["width"] > 0.8 * card.bounding_box()["width"]
     # The height of the line of a tame run, in rows of pixels.
     page.evaluate(
         """() => {
@@ -661,9 +666,11 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
     page.wait_for_function("() => heightOfTame() > 60")
     page.wait_for_function("() => location.hash.includes('scalars.cards=loss,clip')")
     linked = profile.open(server.url, page.evaluate("() => location.hash"))
-    linked.get_by_role("button", name="1 run far from the others: show").click()
+    linked.get_by_role("button", name="1 run far from the others: fit the axis to all").click()
     linked.wait_for_function("() => !location.hash.includes('clip')")
-    button = linked.get_by_role("button", name="1 run far from the others: leave out")
+    button = linked.get_by_role(
+        "button", name="1 run far from the others: fit the axis to the others"
+    )
     button.wait_for()
     set_option(linked, "Ignore outliers when scaling")
     button.wait_for(state="detached")

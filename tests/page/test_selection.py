@@ -443,6 +443,7 @@ def test_a_link_names_the_runs_that_are_gone(serve: Any, profile: Any, tmp_path:
         wait_for_notes(page, *[note] if note else [])
         if note and "new" not in runs:  # also where the charts would be
             page.locator(".none-note").get_by_text(note).wait_for()
+            page.get_by_role("button", name="Show the run", exact=True).wait_for()
     for number in range(1, 8):
         write_run(tmp_path / "logs", f"old/run{number}", scalars={"loss": [1.0]})
     wait_for_count(page, "7 of 8")

@@ -52,6 +52,8 @@ Grouper = Callable[[str], str]
 
 MAX_P = 0.05
 """With a smaller p value, two groups differ."""
+MIN_VALUES = 3
+"""Minimum number of finite values of a group that is compared."""
 _FLAGS = re.IGNORECASE | re.ASCII
 _ENDS = r"_\-. ,+"
 _SEED = re.compile(
@@ -320,7 +322,7 @@ def marks_of_best(
     is_lowest: bool,
 ) -> list[str]:
     """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
-    `n too small` or "".
+    `n too small`, both of the best of groups that all have too few values, or "".
 
     None stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
     `tbcore.values.differences_from_best` has the rule.
@@ -333,9 +335,9 @@ def marks_of_best(
         return [""] * len(members)
     keyed = _by_seeds(members, {run: hparams(run) for own in members for run in own})
     p = differences_from_best(keyed, "min" if is_lowest else "max")
-    is_known = np.isfinite(p).sum() > 1
+    is_known = max(map(len, members)) >= MIN_VALUES
     return [
-        "best" if x > 1
+        ("best" if is_known else "best, n too small") if x > 1
         else "≈ best" if x >= MAX_P
         else "n too small" if np.isnan(x) and own and is_known
         else ""

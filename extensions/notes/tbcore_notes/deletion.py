@@ -54,6 +54,8 @@ class Reason(NamedTuple):
     text: str
     needs_archiving: bool = False
     """Whether it is enough that this user archives the run again."""
+    ends_at: float | None = None
+    """When waiting is enough, in seconds since the epoch."""
 
 
 _UNKNOWN = Reason("it is not known which files there were when you archived", True)
@@ -148,7 +150,7 @@ def _reason_of_directory(
     limit = time.time() - _QUIET_SECONDS
     # Written so that NaN counts as recent.
     if last_event is not None and not last_event <= limit:
-        return Reason("an event in the last 24 hours")
+        return Reason("an event in the last 24 hours", ends_at=last_event + _QUIET_SECONDS)
     status = os.lstat(folder)
     if os.path.realpath(folder) != folder:
         return Reason(f"{_first_link(logdir, folder)} is a link")
@@ -160,7 +162,8 @@ def _reason_of_directory(
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and not status.st_mtime <= limit:
-                return Reason("a file was changed in the last 24 hours")
+                ends_at = status.st_mtime + _QUIET_SECONDS
+                return Reason("a file was changed in the last 24 hours", ends_at=ends_at)
     return None
 
 

@@ -25,8 +25,16 @@ from tbcore.engine import (
     warnings_printed,
 )
 from tbcore_logs import Logs, matching
+from tbcore_logs.drawings import time_of
 from tbcore_logs.printing.access import LogSelection, opened, read, typed_name
-from tbcore_logs.printing.output import Form, PrintedColumn, is_terminal, print_table, short_age
+from tbcore_logs.printing.output import (
+    Form,
+    PrintedColumn,
+    is_terminal,
+    print_table,
+    short_age,
+    short_time,
+)
 from tbcore_notes.changes import LabelChange, NotesError
 from tbcore_notes.compacting import compacted
 from tbcore_notes.deletion import LeftOut, Reason, archived_files
@@ -240,7 +248,8 @@ def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: b
     limit = sys.maxsize if is_verbose else _MAX_NAMES
     groups: dict[tuple[bool, Reason], list[LeftOut]] = {}
     for each in left_out:
-        groups.setdefault((each.file == "", each.reason), []).append(each)
+        reason = each.reason._replace(ends_at=None)
+        groups.setdefault((each.file == "", reason), []).append(each)
     is_cut = len(groups) > limit
     for (is_whole, reason), group in list(groups.items())[:limit]:
         runs = list(dict.fromkeys(each.run for each in group))
@@ -253,7 +262,10 @@ def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: b
         which = "" if of == names[0] else f"{', '.join(names[:limit])}{more}: "
         what = "all files" if is_whole else plural(len(names), "file")
         verb = "is" if what == "1 file" else "are"
-        warn(one_line(f"{what} of {of} {verb} left out: {which}{reason.text}"))
+        ends = [each.reason.ends_at for each in group if each.reason.ends_at is not None]
+        end = short_time(time_of(max(ends, default=None)))
+        until = f"; they may be named from {end} on" if end else ""
+        warn(one_line(f"{what} of {of} {verb} left out: {which}{reason.text}{until}"))
     if is_cut:
         others = f"there are {plural(len(groups) - limit, 'more reason')}; "
         warn(f"{others * (len(groups) > limit)}with --verbose, nothing of these lines is cut")

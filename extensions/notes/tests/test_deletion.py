@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,14 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
     archive(logdir, "old", "run")
     found, errors = listed(logdir)
     assert found == {kept}
-    assert errors == f"tbcore: warning: all files of run are left out: {reason}\n"
+    ends_at = time.time() + 10 * DAY if change == "future event" else recent + DAY
+    if change == "other file":
+        ends_at = (path.parent / "model.pt").stat().st_mtime + DAY
+    line, _, end = errors.partition("; they may be named from ")
+    assert line == f"tbcore: warning: all files of run are left out: {reason}"
+    assert end.endswith(" on\n")
+    named = datetime.fromisoformat(end.removesuffix(" on\n")).timestamp()
+    assert named == pytest.approx(ends_at, abs=60)
 
 
 def test_a_file_that_only_has_such_a_name_stays(logdir: Path) -> None:

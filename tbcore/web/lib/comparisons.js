@@ -24,21 +24,22 @@ export function isRepetition(name) {
 
 /**
  * What stands beside the figure of each group: that it is the best, cannot be told from the best, or has
- * too few values; and why. Empty texts for others, and for all if fewer than two groups have a finite
- * value.
+ * too few values; and why. A group of too few is the best only if all are. Empty texts for others, and
+ * for all if fewer than two groups have a finite value.
  * @param {readonly (Group | null | undefined)[]} groups
  * @param {"min" | "max"} goal
  * @param {readonly Hyperparameter[]} [hparams]  of the runs; those that number repetitions may tell which runs are pairs
- * @returns {{ mark: "" | "best" | "≈ best" | "n too small", title: string }[]}
+ * @returns {{ mark: "" | "best" | "best, n too small" | "≈ best" | "n too small", title: string }[]}
  */
 export function marksOfBest(groups, goal, hparams = []) {
   const given = bySeeds(groups.map((group) => new Map([...(group ?? [])].filter(([, value]) => Number.isFinite(value)))), hparams);
+  const numOut = groups.map((group, i) => (group?.size ?? 0) - given[i].size);
   const finite = given.filter((group) => group.size > 0);
   if (finite.length < 2) return given.map(() => ({ mark: "", title: "" }));
   const p = differencesFromBest(given, goal);
   const best = given[p.indexOf(2)];
   const numCompared = p.filter((value) => value <= 1).length;
-  const numLeft = given.length - 1 - numCompared;
+  const numLeft = p.filter(Number.isNaN).length;
   const corrected = numCompared > 1 ? `, corrected by Holm for ${numCompared} comparisons with the best` : "";
   const left = numLeft > 0 ? `; ${plural(numLeft, "group")} of fewer than ${MIN_VALUES} values ${numLeft > 1 ? "are" : "is"} not compared` : "";
   const isKnown = best.size >= MIN_VALUES;
@@ -46,8 +47,8 @@ export function marksOfBest(groups, goal, hparams = []) {
     const numPairs = pairsOf(best, given[i]).length;
     const numOthers = best.size + given[i].size - 2 * numPairs;
     const test = numPairs > 0 ? `t-test, paired over ${numPairs} equal seeds${numOthers > 0 ? ` without ${plural(numOthers, "value")} of other seeds` : ""}` : "Welch’s t-test";
-    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}`;
-    if (value === 2) return { mark: "best", title: isKnown ? "The best mean" : `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
+    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}${numOut[i] > 0 ? `; without ${plural(numOut[i], "value")} not finite` : ""}`;
+    if (value === 2) return isKnown ? { mark: "best", title: "The best mean" } : { mark: "best, n too small", title: `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
     if (Number.isNaN(value)) return given[i].size > 0 && isKnown ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
     return value < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };
   });
@@ -79,21 +80,23 @@ function bySeed(group) {
 }
 
 /**
- * The corrected p value of each group's difference from the best, which has 2; NaN with too few values.
+ * The corrected p value of each group's difference from the best ones, which have 2; NaN with too few values.
  * @param {readonly Group[]} groups  of finite values by seed
  * @param {"min" | "max"} goal
  * @returns {number[]}
  */
 export function differencesFromBest(groups, goal) {
   const sign = goal === "min" ? 1 : -1;
-  const means = groups.map((group) => (group.size > 0 ? sign * meanOf([...group.values()]) : Infinity));
-  const best = means.reduce((least, mean, i) => (mean < means[least] ? i : least), 0);
-  const p = groups.map((group, i) => (i === best ? NaN : pValue(groups[best], group)));
+  const least = groups.some(({ size }) => size >= MIN_VALUES) ? MIN_VALUES : 1;
+  const means = groups.map((group) => (group.size >= least ? sign * meanOf([...group.values()]) : Infinity));
+  const lowest = means.reduce((a, b) => Math.min(a, b), Infinity);
+  const isBest = means.map((mean) => mean === lowest && mean < Infinity);
+  const best = groups[isBest.indexOf(true)];
+  const p = groups.map((group, i) => (isBest[i] || !best ? NaN : pValue(best, group)));
   const order = [...p.keys()].filter((i) => !Number.isNaN(p[i])).sort((a, b) => p[a] - p[b]);
   let most = 0;
   for (const [rank, i] of order.entries()) p[i] = Math.min(1, (most = Math.max(most, p[i] * (order.length - rank))));
-  if (groups[best]?.size > 0) p[best] = 2;
-  return p;
+  return p.map((value, i) => (isBest[i] ? 2 : value));
 }
 
 /** The seeds over which two groups are compared in pairs; none if they have too few in common. @param {Group} a @param {Group} b */

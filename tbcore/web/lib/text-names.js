@@ -151,15 +151,16 @@ export function runTitle({ name, label = name, group }) {
 
 /**
  * Splits a label into a head, which is truncated when space is short, and a tail, which is not:
- * names mostly differ at their ends. The tail begins with a word if it can. Hidden characters are escaped, see
+ * names mostly differ at their ends. The tail begins with a word if it can. A shorter head than three
+ * characters is narrower than its place. Hidden characters are escaped, see
  * `formatName`.
  * @param {string} name
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(name) {
   const label = formatName(name);
-  const word = label.search(/(?<=[^a-z\d])[a-z\d].{3,11}$/i);
+  const word = label.search(/(?<=..[^a-z\d])[a-z\d].{3,11}$/i);
   // If no word begins in the last four to twelve characters, the tail has eight, or seven after a surrogate pair.
-  const at = word < 0 ? label.search(/(?![\udc00-\udfff]).{1,8}$/) : word;
+  const at = word < 0 ? label.search(/(?<=^|...)(?![\udc00-\udfff]).{1,8}$/) : word;
   return [label.slice(0, at), label.slice(at)];
 }

@@ -117,7 +117,7 @@ export function NoneShown({ state }) {
   const isAll = newest.size === matching.length;
   const runs = isAll && newest.size === 1 ? "run" : "runs";
   const what = state.groupOf.value && !isAll ? "groups" : runs;
-  const these = text ? (runs === "run" ? "this" : "these") : "all";
+  const these = runs === "run" ? (text ? "this" : "the") : text ? "these" : "all";
   return html`<p class="none-note" role="status">
     ${matching.length === 0
       ? state.runs.value.length === 0

@@ -38,7 +38,7 @@ test("the best is marked together with what cannot be told from it", () => {
   assert.match(alone.title, /paired over 3 equal seeds; 1 group of fewer than 3 values is not compared$/);
   const [, part] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3, 4)], "min");
   assert.match(part.title, /paired over 3 equal seeds without 1 value of other seeds$/);
-  const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.7)], "max");
+  const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.8)], "max");
   assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
 });
 
@@ -51,9 +51,11 @@ test("runs with equal values of a hyperparameter such as seed are pairs, as in t
   }
 });
 
-test("nothing is marked for a single group, and nothing is compared with a best one of two runs", () => {
-  assert.deepEqual(marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", NaN)], "min").map(({ mark }) => mark), ["", ""]);
-  const [best, other] = marksOfBest([runs("a/s#", 1, 2), runs("b/s#", 3, 4, 5)], "min");
-  assert.deepEqual([best.mark, other.mark], ["best", ""]);
-  assert.match(best.title, /n is too small to compare it/);
+test("nothing is marked for a single group, and the best one has three values, unless none has", () => {
+  const textsOf = (/** @type {readonly (Map<string, number>)[]} */ ...groups) => marksOfBest(groups, "min").map(({ mark }) => mark);
+  assert.deepEqual(textsOf(runs("a/s#", 1, 2, 3), runs("b/s#", NaN)), ["", ""]);
+  assert.deepEqual(textsOf(runs("a/s#", 1, 2), runs("b/s#", 3, 4, 5), runs("c/s#", 3, 4, 5)), ["n too small", "best", "best"], "both of equal means");
+  assert.deepEqual(textsOf(runs("a/s#", 1, 2), runs("b/s#", 3), runs("c/s#", 1.5)), ["best, n too small", "", "best, n too small"]);
+  const [, collapsed] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, NaN, 2.2, 3.5)], "min");
+  assert.match(collapsed.title, /; without 1 value not finite$/);
 });

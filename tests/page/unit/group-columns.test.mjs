@@ -51,6 +51,7 @@ test("marks say in a few characters what the words do", () => {
     [{ nonfinite: 2 }, undefined, "×2"],
     [{ nonfinite: 1, diverged: 1, missing: 1 }, "≈ best", "≈ best 4/5 ×2"],
     [{ ended: 2 }, "best", "best 3/5"],
+    [{}, "best, n too small", "best n<3"],
     [{ count: 2, low: NaN }, undefined, "n<3"],
     [{ count: 2, low: NaN }, "n too small", "n<3"],
     [{ count: 0, nonfinite: 5 }, undefined, ""],

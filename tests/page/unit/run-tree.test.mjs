@@ -119,6 +119,7 @@ test("long labels are split between words, and never inside a character", () => 
   assert.deepEqual(cutLabel("resnet18/seed0"), ["resnet18/", "seed0"], "its end stays, too");
   assert.deepEqual(cutLabel("PPO_HalfCheetah_seed123456"), ["PPO_HalfCheetah_", "seed123456"]);
   assert.deepEqual(cutLabel("rate-too-high"), ["rate-", "too-high"]);
+  assert.deepEqual([cutLabel("resnet18/"), cutLabel("a/resnet18")], [["res", "net18/"], ["a/r", "esnet18"]], "no head is narrower than its place");
   assert.deepEqual(cutLabel("a".repeat(30)), ["a".repeat(22), "a".repeat(8)], "a long word");
   const [head, tail] = cutLabel("aaaaaaaaaa😀bbbbbbbbbbb");
   assert.equal(head + tail, "aaaaaaaaaa😀bbbbbbbbbbb");

@@ -312,7 +312,7 @@ def group_table(
             known.append(column if name == "mean" else printed[-1].name)
             cells.append([None if value != value else computed(value) for value in values.tolist()])
         own_texts = [_figure(found, code) for code in range(len(members))]
-        if column is order:  # Sorted by it, the first is the best.
+        if column is order:  # Its first values are the best ones.
             finite = [
                 None if name in (column.ended or ()) else column.cells.get(name) for name in names
             ]

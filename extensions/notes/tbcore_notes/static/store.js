@@ -11,8 +11,6 @@ import { archivedBy, asksForArchived, changed, labelsOf, merged } from "./record
 const TOKEN_KEY = "tbcore.write";
 /** Where the page keeps a token of its address, until it is known whether it works: any page can open this one with any token. */
 const NEW_TOKEN_KEY = "tbcore.write.new";
-/** Before what the server says about a token that does not work. */
-const RESTARTED = "The server was started again since this page got its address: ";
 
 /** A line below the run list. @typedef {{ text: string, isError?: boolean, actions?: readonly (readonly [label: string, act: () => unknown])[] }} Notice */
 
@@ -27,6 +25,8 @@ export class Store {
   #last = Promise.resolve();
   /** The token that was sent last. */
   #sent = "";
+  /** Whether a token of the address has just not worked. */
+  #isOld = false;
 
   records = signal(/** @type {Records} */ (new Map()));
   /** Why this page cannot change notes; null if it can, "" until that is known. @type {import("@preact/signals-core").Signal<string | null>} */
@@ -127,7 +127,8 @@ export class Store {
       const works = answer.needs_token && answer.refusal === null;
       if (stored(NEW_TOKEN_KEY) === token && response.status < 500) localStorage.removeItem(NEW_TOKEN_KEY);
       if (works) localStorage.setItem(TOKEN_KEY, token);
-      if (works && !init) return response;
+      this.#isOld = !works;
+      if (!init && (works || !storedToken())) return response;
     }
     return this.#send(storedToken(), init);
   }
@@ -143,15 +144,18 @@ export class Store {
   async #use(response) {
     if (!response.ok) {
       const text = (await response.text()).trim();
-      if (response.status === 403) this.refusal.value = this.#sent && text.startsWith("to change notes") ? RESTARTED + text : text;
-      return response.status === 403 ? this.refusal.value : text;
+      if (response.status === 403) this.refusal.value = text;
+      return text;
     }
     const answer = await response.json();
     this.#generation = answer.generation;
     this.numProblems.value = answer.problems.length;
     this.owns = answer.owns;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
-    this.refusal.value = answer.refusal && answer.read_only === null && this.#sent ? RESTARTED + answer.refusal : answer.refusal;
+    const before = this.refusal.value;
+    const text = (this.refusal.value = answer.refusal);
+    if (text ? this.#isOld : this.notice.value?.text === before) this.notice.value = text ? { text, isError: true } : null;
+    this.#isOld = false;
     this.#draw();
     return null;
   }

@@ -134,7 +134,7 @@ export function ViewsMenu({ page }) {
           )}
         </ul>`}
     ${!canWrite && html`<p class="tb-views-note">
-      <${Code} text=${known.refusal?.replace("to change notes", "To save views")} /> ${command && html`<button type="button" class="tb-button" onClick=${() => copy(command)}>Copy the command</button>`}
+      <${Code} text=${known.refusal?.replace(/.*to change notes/, "To save views")} /> ${command && html`<button type="button" class="tb-button" onClick=${() => copy(command)}>Copy the command</button>`}
     </p>`}
   </form>`;
 }

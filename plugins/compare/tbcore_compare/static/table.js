@@ -96,6 +96,6 @@ function Content({ cell: { text, note, change, mark, why } }) {
 
 /** @param {Cell} cell @param {Cell} base */
 function classOf(cell, base) {
-  const names = [cell.value !== undefined && "compare-figure", cell.isMissing && "tb-dim", cell.mark === "best" && "best", cell.value === undefined && !cell.isMissing && cell.text !== base.text && "differs"];
+  const names = [cell.value !== undefined && "compare-figure", cell.isMissing && "tb-dim", cell.mark?.startsWith("best") && "best", cell.value === undefined && !cell.isMissing && cell.text !== base.text && "differs"];
   return names.filter(Boolean).join(" ");
 }

@@ -79,7 +79,7 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     onHover=${(/** @type {{ run: string } | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
   const farNote = html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => setLeavesOut(!leavesOut)}>
-    ${plural(far.length, "line")} far from the others: ${leavesOut ? "show" : "leave out"}
+    ${plural(far.length, "line")} far from the others: fit the axis to ${leavesOut ? "all" : "the others"}
   </button>`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, draw, error, notes }}

@@ -99,36 +99,49 @@ function highestScoring(metrics) {
 }
 
 /**
- * The row with the best finite value; if several rows have it, the first. A single value does not
- * count as best.
+ * The rows with the best finite value; those with the best mean if the rows are groups with means. A single
+ * value does not count as best.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
- * @returns {number | null} null if fewer than two rows have a finite value
+ * @param {ReturnType<typeof bestMarks>} [marks]
+ * @returns {readonly number[]} empty if fewer than two rows have a finite value
  */
-export function bestRow(rows, metric, goal) {
-  if (!metric) return null;
+export function bestRows(rows, metric, goal, marks = new Map()) {
+  if (!metric) return [];
+  if (marks.size > 0) return rows.filter((row) => marks.get(row)?.mark.startsWith("best"));
   const { cells } = metric;
   const finite = rows.filter((row) => Number.isFinite(cells[row]));
-  if (finite.length < 2) return null;
+  if (finite.length < 2) return [];
   const sign = goal === "min" ? 1 : -1;
-  return finite.reduce((best, row) => (sign * Number(cells[row]) < sign * Number(cells[best]) ? row : best));
+  const best = finite.reduce((least, row) => Math.min(least, sign * Number(cells[row])), Infinity);
+  return finite.filter((row) => sign * Number(cells[row]) === best);
 }
 
 /**
- * What stands beside the rows of groups: which is the best by the mean, and which cannot be told from it; empty
- * unless the rows are groups with means. What the figure says is not said again.
+ * What stands beside the rows of groups: which is the best by the mean, and which cannot be told from it, and of
+ * how many runs that is, if not of all; empty unless the rows are groups with means. What the figure says of
+ * itself, that n is too small, is not said again.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
  * @param {Pick<import("./types.js").Sweep, "sessions" | "grouped">} [sweep]
+ * @returns {ReadonlyMap<number, { mark: string, title: string }>}
  */
 export function bestMarks(rows, metric, goal, { sessions, grouped } = { sessions: [], grouped: null }) {
-  const { values, average, figure } = metric ?? {};
+  const { values, average, figure, statistics } = metric ?? {};
   if (!values || average !== "mean") return new Map();
   const hparams = grouped?.repeated.map(({ column, cells }) => /** @type {const} */ ([column.key, new Map(sessions.map(({ name, index }) => [name, cells[index]]))]));
   const marks = marksOfBest(rows.map((row) => values[row]), goal, hparams);
-  return new Map(rows.map((row, i) => [row, marks[i].mark && figure?.(row)?.text.includes(marks[i].mark) ? { ...marks[i], mark: "" } : marks[i]]));
+  return new Map(
+    rows.map((row, i) => {
+      const { mark, title } = marks[i];
+      const { count = 0, nonfinite = 0, missing = 0, diverged = 0 } = statistics?.[row] ?? {};
+      const words = mark.split(", ").filter((word) => !figure?.(row)?.text.includes(word));
+      if (/best/.test(mark)) words.push(...(nonfinite + missing > 0 ? [`${count} of ${count + nonfinite + missing}`] : []), ...(diverged > 0 ? [`${diverged} diverged`] : []));
+      return [row, { mark: words.join(", "), title }];
+    }),
+  );
 }
 
 /**

@@ -6,6 +6,7 @@
 import { useMemo } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { groupFigure, statisticsOf } from "tbcore/groups.js";
+import { defaultMetric } from "./goals.js";
 import { commonCells, infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
 
 /**
@@ -67,6 +68,7 @@ export function groupedSweep(sweep, runs, average = { average: "mean", averageNa
     grouped: {
       averageName: average.averageName,
       repeated: hparams.flatMap(({ column, sessionCells, isRepeated }) => (isRepeated ? [{ column, cells: sessionCells }] : [])),
+      metric: defaultMetric(sweep.metrics)?.key ?? null,
       numLeftOut: sweep.sessions.length - groups.reduce((sum, { sessions }) => sum + sessions.length, 0),
     },
   };

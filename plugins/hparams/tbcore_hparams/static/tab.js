@@ -11,7 +11,7 @@ import { VALUE_NAMES, cellText, cellTitle, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
-import { bestMarks, bestRow, finiteFirst } from "./goals.js";
+import { bestMarks, bestRows, finiteFirst } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { withLabels } from "./labels.js";
 import { sortRows } from "./sorting.js";
@@ -135,6 +135,7 @@ function useView(settings, loadedSweep, isBest) {
   // Reuse equal lists, so that nothing that depends on them is computed again.
   const view = {
     ...parsed,
+    lacking: first.lacking,
     columns: useStable(parsed.columns),
     axes: useStable(parsed.axes),
     filters: useStable(parsed.filters),
@@ -166,8 +167,8 @@ function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: picked
     const shown = new Set(passingRows);
     return shown.size === candidates.length ? [] : candidates.filter((row) => !shown.has(row));
   }, [passingRows]);
-  const best = useMemo(() => bestRow(passingRows, metric, goal), [passingRows, metric, goal]);
   const marks = useMemo(() => bestMarks(passingRows, metric, goal, sweep), [passingRows, metric, goal, sweep]);
+  const best = useMemo(() => bestRows(passingRows, metric, goal, marks), [passingRows, metric, goal, marks]);
   const picked = useStable(
     useMemo(() => {
       const byName = new Map(passingRows.map((row) => [sweep.groups[row].name, row]));
@@ -175,7 +176,7 @@ function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: picked
     }, [passingRows, pickedNames]),
   );
   const numNonfinite = useMemo(() => passingRows.filter((row) => typeof metric?.cells[row] === "number" && !Number.isFinite(metric.cells[row])).length, [passingRows, metric]);
-  return { candidates, passingRows, rows, filteredOut, bestRow: best, marks, numNonfinite, picked };
+  return { candidates, passingRows, rows, filteredOut, bestRow: best[0] ?? null, bestRows: new Set(best), marks, numNonfinite, picked };
 }
 
 /**

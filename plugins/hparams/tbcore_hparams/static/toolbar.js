@@ -111,7 +111,7 @@ function Downloads({ tab }) {
  */
 export function StatusLine({ tab }) {
   const { sweep, view, picked, bestRow, numNonfinite } = tab;
-  const { metric, filters } = view;
+  const { metric, lacking, filters } = view;
   const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, cells }) => kind === "hparam" && differs && cells[bestRow] !== null);
   return html`<div class="status-line ${filters.length > 0 && "filtered"}">
     ${metric &&
@@ -124,6 +124,7 @@ export function StatusLine({ tab }) {
         ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${cellText(column, bestRow)}</b></span>`)}
       </span>
     </button>`}
+    ${metric && lacking !== null && html`<span class="lacking">No row has ${formatName(lacking)}: ${formatName(metric.label)} is optimised</span>`}
     ${metric && numNonfinite > 0 && html`<span class="tb-dim" title=${NONFINITE_HELP}>${numNonfinite} not finite</span>`}
     ${filters.length > 0 &&
     html`<ul class="chips" aria-label="Filters">

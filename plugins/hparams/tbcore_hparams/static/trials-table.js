@@ -271,8 +271,9 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
   const group = sweep.groups[row];
   const isHovered = tab.hoveredRow.value === row;
   const isPicked = tab.picked.includes(row);
-  const isBest = tab.bestRow === row;
+  const isBest = tab.bestRows.has(row);
   const mark = tab.marks.get(row);
+  const text = mark?.mark ?? (isBest ? "best" : "");
   const color = tab.runColorOf(group);
   const cells = useMemo(
     () =>
@@ -313,8 +314,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
         />
         <i style=${{ background: color }}></i>
         <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>
-        ${isBest && html`<b class="best-mark" title=${[tab.bestText, mark && mark.title].filter(Boolean).join("\n")}>best</b>`}
-        ${!isBest && mark?.mark && html`<b class="best-mark" data-mark=${mark.mark} title=${mark.title}>${mark.mark}</b>`}
+        ${text && html`<b class="best-mark" data-mark=${isBest ? undefined : text} title=${[isBest && tab.bestText, mark?.title].filter(Boolean).join("\n")}>${text}</b>`}
         ${sizeOf(group) && html`<small class="count" title=${countTooltip(tab, group)}>${sizeOf(group)}</small>`}
       </div>
     </th>

@@ -95,6 +95,8 @@ export {};
  * @property {string} averageName  of the average that metrics have
  * @property {readonly { column: Column, cells: readonly Cell[] }[]} repeated  the hyperparameters that
  *   differ inside a group, with a cell for each session
+ * @property {string | null} metric  the key of the metric that is optimised by default, over all sessions: the same
+ *   for each filter
  * @property {number} numLeftOut  number of sessions that are in no group, since their runs are not shown
  *
  * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed

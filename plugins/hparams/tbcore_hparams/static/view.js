@@ -32,6 +32,7 @@ const MAX_DEFAULT_AXES = 9;
 /**
  * @typedef {object} View
  * @property {Column | null} metric  the metric being optimised
+ * @property {string | null} lacking  the name of the metric in whose place it is, since no row has that one
  * @property {Goal} goal
  * @property {ReadonlySet<Panel>} panels
  * @property {readonly Column[]} columns  of the table, in order
@@ -55,7 +56,7 @@ const MAX_DEFAULT_AXES = 9;
  */
 export function parseView(settings, sweep) {
   const { byKey } = sweep;
-  const metric = sweep.metrics.find(({ key }) => key === settings.metric) ?? defaultMetric(sweep.metrics);
+  const { metric, lacking } = metricOf(settings.metric, sweep);
   const goal = settings.goal === "min" || settings.goal === "max" ? settings.goal : (metric && goalOf(metric)) ?? "max";
   /** @param {string | undefined} text */
   const columnsOf = (text) => parseLists(text).flat().flatMap((key) => byKey.get(key) ?? []);
@@ -68,6 +69,7 @@ export function parseView(settings, sweep) {
   const x = byKey.get(settings.x) ?? mostImportant(sweep, metric) ?? null;
   return {
     metric,
+    lacking,
     goal,
     panels: parsePanels(settings.show, sweep),
     columns: columns.length > 0 ? columns : defaultColumns(sweep, metric),
@@ -81,6 +83,17 @@ export function parseView(settings, sweep) {
     picked: new Set(parseLists(settings.pick).flat()),
     open: new Set(parseLists(settings.open).flat()),
   };
+}
+
+/**
+ * The metric that is chosen, else that of all sessions, if a row has it; and the one that no row has.
+ * @param {string | undefined} chosen  its key
+ * @param {Sweep} sweep
+ */
+function metricOf(chosen, { metrics, grouped }) {
+  const wanted = metrics.find(({ key }) => key === chosen) ?? metrics.find(({ key }) => key === grouped?.metric);
+  if (wanted && (wanted.key === chosen || wanted.cells.some((cell) => cell !== null))) return { metric: wanted, lacking: chosen && chosen !== wanted.key ? chosen.replace(/^m\.\.?/, "") : null };
+  return { metric: defaultMetric(metrics), lacking: wanted?.label ?? chosen?.replace(/^m\.\.?/, "") ?? null };
 }
 
 /** Which values of a metric are better, guessed from its name. @param {Column} metric */

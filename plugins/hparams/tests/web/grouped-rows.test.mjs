@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cellText, cellTitle, differenceOf, writerOf } from "../../tbcore_hparams/static/cell-text.js";
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
-import { bestMarks, bestRow } from "../../tbcore_hparams/static/goals.js";
+import { bestMarks, bestRows } from "../../tbcore_hparams/static/goals.js";
 import { groupedSweep } from "../../tbcore_hparams/static/grouped-rows.js";
 import { sizeOf } from "../../tbcore_hparams/static/labels.js";
 import { sortRows } from "../../tbcore_hparams/static/sorting.js";
@@ -103,8 +103,8 @@ test("the tooltip counts what is not in the mean, what has not ended and what wa
 });
 
 test("the best row has the best finite mean, and rows without one are last in both orders", () => {
-  assert.equal(bestRow([0, 1, 2, 3, 4], loss, "min"), 0);
-  assert.equal(bestRow([0, 1, 2, 3, 4], loss, "max"), 2);
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4], loss, "min"), [0]);
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4], loss, "max"), [2]);
   for (const [descending, order] of /** @type {const} */ ([[false, [0, 4, 2, 1, 3]], [true, [2, 4, 0, 1, 3]]])) {
     assert.deepEqual(sortRows([0, 1, 2, 3, 4], [{ key: loss.key, descending }], grouped.byKey), order);
   }
@@ -171,7 +171,7 @@ test("the group of runs that are all infinite is infinite, also in CSV and LaTeX
   const sweep = sweepOf([0, 1].map((seed) => ({ name: `a/${seed}`, loss: Infinity, low: 0.5 })));
   const { columns, groups, metrics: [metric], ...rest } = groupedSweep(sweep, runsOf(["a/0", "a/1"]));
   assert.deepEqual([metric.cells, cellText(metric, 0)], [[Infinity], "∞ (2 of 2)"]);
-  assert.equal(bestRow([0], metric, "min"), null);
+  assert.deepEqual(bestRows([0], metric, "min"), []);
   assert.match(csvOf({ columns: [metric], groups, rows: [0] }), /\na,inf,,0,2,/);
   assert.match(latexOf({ columns: [metric], groups, rows: [0] }), /a & \$\+\\infty\$ \(\$n = 0\$\)/);
   const [best] = withBestValues({ columns, groups, metrics: [metric], ...rest }, () => "min").metrics;
@@ -237,8 +237,31 @@ test("the spread that the reader chose is in the cells and in all downloads", ()
 
 test("the best group is marked together with those that cannot be told from it", () => {
   const marksOf = (/** @type {Column | null} */ metric) => [...bestMarks([0, 1, 2, 3, 4], metric, "min").values()].map(({ mark }) => mark);
-  assert.deepEqual(marksOf(loss), ["best", "", "", "", ""], "of two runs: nothing can be compared with it");
+  assert.deepEqual(marksOf(loss), ["n too small", "", "n too small", "", "best, 3 of 4"], "a mean of fewer than three is not the best");
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4], loss, "min", bestMarks([0, 1, 2, 3, 4], loss, "min")), [4]);
   assert.deepEqual(marksOf(loaded.metrics[0]), [], "sessions have no tests");
+});
+
+test("a group of which a run has collapsed says of how many runs its mark is", () => {
+  const losses = { a: [1, 2, 3], b: [1.1, 2.2, 3.1, NaN], c: [3, 2, 1] };
+  const sweep = sweepOf(Object.entries(losses).flatMap(([name, values]) => values.map((loss, seed) => ({ name: `${name}/${seed}`, loss, lr: 1 }))));
+  const { metrics } = groupedSweep(sweep, runsOf(sweep.sessions.map(({ name }) => name)));
+  const marks = bestMarks([0, 1, 2], metrics[0], "min");
+  assert.deepEqual([...marks.values()].map(({ mark }) => mark), ["best", "≈ best, 3 of 4", "best"]);
+  assert.deepEqual(bestRows([0, 1, 2], metrics[0], "min", marks), [0, 2], "all with the best mean");
+});
+
+test("the metric stays when fewer runs are shown; if no row has it, the view says so", () => {
+  const shown = (/** @type {readonly string[]} */ names, settings = {}) => {
+    const { metrics, ...sweep } = groupedSweep(loaded, runsOf(names));
+    const other = { ...metrics[0], key: "m..val/acc", label: "val/acc", metric: { group: "", tag: "val/acc" }, isDeclared: false, cells: metrics[0].cells.map((_, i) => i) };
+    const { metric, lacking } = parseView(settings, { ...sweep, metrics: [...metrics, /** @type {Column} */ (other)] });
+    return [metric?.key, lacking];
+  };
+  assert.deepEqual(shown(["b/0", "b/1"]), ["m..loss", null]);
+  assert.deepEqual(shown(["d/0", "d/1"]), ["m..val/acc", "loss"]);
+  assert.deepEqual(shown(["d/0", "d/1"], { metric: "m..loss" }), ["m..loss", null], "it was chosen");
+  assert.deepEqual(shown(["a/0", "a/1"], { metric: "m..gone/loss" }), ["m..loss", "gone/loss"]);
 });
 
 test("LaTeX has the means with their deviations, and n", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { shortText, stepText } from "../../tbcore_hparams/static/cell-text.js";
-import { bestRow, defaultMetric, finiteFirst, guessGoal } from "../../tbcore_hparams/static/goals.js";
+import { bestRows, defaultMetric, finiteFirst, guessGoal } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionFinder, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
@@ -140,17 +140,17 @@ test("the default metric has a known goal and is measured on held-out data", () 
 
 test("NaN and missing cells are never best, and a single value does not count as best", () => {
   const metric = /** @type {any} */ ({ cells: [0.5, NaN, null, 0.25, 0.75] });
-  assert.equal(bestRow([0, 1, 2, 3, 4], metric, "min"), 3);
-  assert.equal(bestRow([0, 1, 2, 3, 4], metric, "max"), 4);
-  assert.equal(bestRow([0, 1, 2], metric, "max"), null);
-  assert.equal(bestRow([0, 1], sweep.metrics[1], "max"), 1);
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4], metric, "min"), [3]);
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4], metric, "max"), [4]);
+  assert.deepEqual(bestRows([0, 1, 2], metric, "max"), []);
+  assert.deepEqual(bestRows([0, 1], sweep.metrics[1], "max"), [1]);
 });
 
 test("an infinite value is never best", () => {
   const metric = /** @type {any} */ ({ cells: [-Infinity, 0.5, Infinity, 0.25, NaN, 0.25] });
-  assert.equal(bestRow([0, 1, 2, 3, 4, 5], metric, "min"), 3);
-  assert.equal(bestRow([0, 1, 2, 3, 4, 5], metric, "max"), 1);
-  assert.equal(bestRow([0, 1, 2, 4], metric, "min"), null); // a single finite value
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4, 5], metric, "min"), [3, 5], "equal values are both best");
+  assert.deepEqual(bestRows([0, 1, 2, 3, 4, 5], metric, "max"), [1]);
+  assert.deepEqual(bestRows([0, 1, 2, 4], metric, "min"), []); // a single finite value
   assert.deepEqual(finiteFirst([0, 3, 5, 1, 2, 4], metric), [3, 5, 1, 0, 2, 4]);
 });
 

@@ -10,18 +10,18 @@ import { Lazy } from "tbcore/ui.js";
 /** @import { Part, Tab } from "./types.js" */
 
 /**
- * The button that leaves out what is far out of range.
+ * The button that fits the y axis to all but what is far out of range, or to all again.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {string} props.id  of the card
  * @param {readonly Part[]} props.parts
  * @param {readonly string[]} props.far  the names of what is far out of range
- * @param {boolean} props.leavesOut  whether it is left out
+ * @param {boolean} props.leavesOut  whether they are left out of the axis
  * @param {readonly unknown[]} props.bands
  */
 export function FarNote({ tab, id, parts, far, leavesOut, bands }) {
   return html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
-    ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far from the others: ${leavesOut ? "show" : "leave out"}
+    ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far from the others: fit the axis to ${leavesOut ? "all" : "the others"}
   </button>`;
 }
 

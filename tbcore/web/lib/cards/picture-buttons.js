@@ -67,10 +67,10 @@ function PictureButtons({ chart, name, note = "", memory }) {
         ${WIDTHS.map(([width, title]) => html`<option value=${width}>${title}</option>`)}
       </select>
     </label>`}
-    ${inches > 0 && html`<div role="group" aria-label="Figure" style=${{ width: "100%" }}><${FigureFields} ...${{ draw, memory }} drawnBy=${`${inches} ${name}`} /></div>`}
     <button type="button" class="tb-button" disabled=${!chart} onClick=${() => download("svg")}>SVG</button>
     <button type="button" class="tb-button" disabled=${!chart} onClick=${() => download("png")}>PNG</button>
     <button type="button" class="tb-button" disabled=${!chart} title="In the browser's print dialog, choose “Save as PDF”" onClick=${() => download("pdf")}>PDF (opens the print dialog)</button>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
+    ${inches > 0 && html`<div role="group" aria-label="Figure" style=${{ width: "100%", marginTop: "6px" }}><${FigureFields} ...${{ draw, memory }} drawnBy=${`${inches} ${name}`} /></div>`}
   `;
 }

@@ -261,17 +261,20 @@ function useHiddenParts(heads, widths, rows, noted) {
  * @param {number} i  index of the column
  * @param {Row} row
  */
-function cellOf({ state, columns, average, decimals, marks, sorted, statistics }, i, { kind, name, runs }) {
+function cellOf({ state, columns, average, decimals, marks, sorted, statistics }, i, { kind, name, runs, depth }) {
   const column = columns.value[i];
   const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
   if (column.error !== null) return { text: "", title: column.title, isOwn: true };
   if (!values) return { text: "…", title: "Reading values…", isOwn: false };
-  const found = kind === "group" ? statistics.value[i]?.get(name) : undefined;
-  if (found && attribute) {
+  // A group of one run is shown as the run.
+  const group = kind === "group" ? name : kind === "run" && depth === 0 ? (state.groupOf.value?.get(name) ?? name) : "";
+  const found = statistics.value[i]?.get(group);
+  const best = sorted.value?.column === column ? marks.value?.get(group) : undefined;
+  const [mark, counts] = found && best?.mark ? [formatGroupMarks(found, best.mark), formatGroupCounts(found, best.mark)] : [];
+  if (found && attribute && kind === "group") {
     const text = formatGroup(found, average.value, decimals.value[i]);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
-    const best = sorted.value?.column === column ? marks.value?.get(name) : undefined;
     const title = [describeGroupCell({ ...found, live }, attribute, average.value), best?.title].filter(Boolean).join("\n");
     return { text, mark: formatGroupMarks(found, best?.mark), counts: formatGroupCounts(found, best?.mark) || undefined, title: text === "" ? undefined : title, isOwn: true };
   }
@@ -282,8 +285,8 @@ function cellOf({ state, columns, average, decimals, marks, sorted, statistics }
     return { text: span, title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
   }
   const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
-  const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}`;
-  return { text: formatCell(value, attribute, decimals.value[i]), step: formatCellStep(attribute, at), title, isOwn };
+  const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}${best?.title ? `\n${best.title}` : ""}`;
+  return { text: formatCell(value, attribute, decimals.value[i]), step: formatCellStep(attribute, at), title, isOwn, mark, counts };
 }
 
 /** Whether a run is being written. @param {State} state @param {string} run */

@@ -104,15 +104,16 @@ export function formatGroup(statistics, average = "mean", decimals = 0) {
 /** What stands beside the figure of a group, such as `≈ best, 2 not finite`; "" for nothing. @param {Statistics} statistics @param {string} [mark] */
 export function formatGroupCounts(statistics, mark) {
   const { count, nonfinite, missing = 0, ended = 0 } = statistics;
-  return [...new Set([...(mark ? [mark] : []), ...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })])].join(", ");
+  return [...new Set([...(mark ? mark.split(", ") : []), ...(ended > 0 ? [`${count} of ${count + nonfinite + missing + ended}`] : []), ...countsOf({ ...statistics, live: 0 })])].join(", ");
 }
 
 /** What `formatGroupCounts` says, in a few characters: `4/5` are in the figure or not finite, `×2` are not finite, as a cross in charts is. @param {Statistics} statistics @param {string} [mark] */
 export function formatGroupMarks(statistics, mark) {
   const { low, count, nonfinite, missing = 0, ended = 0, diverged = 0 } = statistics;
   const bad = diverged + (count > 0 ? nonfinite : 0);
-  const isSmall = mark === TOO_SMALL || (count > 1 && Number.isNaN(low));
-  const marks = [mark !== TOO_SMALL && mark, isSmall && "n<3", count + nonfinite > 0 && missing + ended > 0 && `${count + nonfinite}/${count + nonfinite + missing + ended}`, bad > 0 && `×${bad}`];
+  const words = mark?.split(", ") ?? [];
+  const isSmall = words.includes(TOO_SMALL) || (count > 1 && Number.isNaN(low));
+  const marks = [...words.filter((word) => word !== TOO_SMALL), isSmall && "n<3", count + nonfinite > 0 && missing + ended > 0 && `${count + nonfinite}/${count + nonfinite + missing + ended}`, bad > 0 && `×${bad}`];
   return marks.filter(Boolean).join(" ");
 }
 
