@@ -187,6 +187,8 @@ def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
         page.wait_for_function(
             "() => tb.all('.tb-legend tbody tr')[0]?.querySelector('th').title === 'ppo/*'"
         )
+        # The column comes with the first point, which over wall time is that of a run.
+        page.wait_for_function("() => tb.all('.tb-legend tbody [data-column=value]').length > 0")
         cells = page.evaluate(
             """() => Object.fromEntries([...tb.all('.tb-legend tbody tr')[0].cells].map(
               (cell) => [cell.dataset.column, cell.textContent]))"""
