@@ -10,7 +10,7 @@ argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as m
 """
 
 from tbcore.kinds import SESSION_START_TAG
-from tbcore.values.comparisons import differences_from_best
+from tbcore.values.comparisons import MAX_P, MIN_VALUES, differences_from_best
 from tbcore.values.differences import changed_lines
 from tbcore.values.drawing import drawn_rows, outline_rows
 from tbcore.values.formats import (
@@ -54,11 +54,12 @@ from tbcore.values.statistics import (
 )
 
 __all__ = [
-    "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "SESSION_END_TAG",
-    "SESSION_START_TAG", "AudioValue", "Average", "ExperimentValue", "GroupCurve", "HistogramValue",
-    "ImageValue", "Metadata", "SessionEndValue", "Spread", "Statistics", "Value", "audio",
-    "average_precision", "bucket_table", "changed_lines", "column_statistics", "common_points",
-    "differences_from_best", "drawn_rows", "effective_rows", "experiment", "fields", "group_curve",
-    "group_statistics", "histogram", "hparam_text", "image", "outline_rows", "paths_above",
-    "pr_curve", "scalar", "session_end", "session_start", "tensor", "text",
+    "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "MAX_P", "MIN_VALUES",
+    "SESSION_END_TAG", "SESSION_START_TAG", "AudioValue", "Average", "ExperimentValue",
+    "GroupCurve", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue", "Spread",
+    "Statistics", "Value", "audio", "average_precision", "bucket_table", "changed_lines",
+    "column_statistics", "common_points", "differences_from_best", "drawn_rows", "effective_rows",
+    "experiment", "fields", "group_curve", "group_statistics", "histogram", "hparam_text", "image",
+    "outline_rows", "paths_above", "pr_curve", "scalar", "session_end", "session_start", "tensor",
+    "text",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tbcore.values.comparisons import t_quantile
+from tbcore.values.comparisons import MIN_VALUES, t_quantile
 
 Floats = NDArray[np.float64]
 Average = Literal["mean", "median", "iqm"]
@@ -26,9 +26,6 @@ The interquartile mean of n values is the mean without the n // 4 lowest and the
 Spread = Literal["range", "deviation", "quartiles", "error", "interval"]
 """Minimum and maximum; the mean minus and plus the standard deviation; the first and the third
 quartile; the mean minus and plus its standard error; its 95 % interval by Student's t."""
-
-_MIN_VALUES_FOR_INTERVAL = 3
-"""Minimum number of values for a standard error and for an interval of the mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +109,7 @@ def _of_sorted(
     squares = np.nansum(np.square(scaled - mean), axis=0)
     distance = np.sqrt(squares / np.maximum(count - 1, 1))
     if spread != "deviation":
-        distance /= np.where(count < _MIN_VALUES_FOR_INTERVAL, np.nan, np.sqrt(count))
+        distance /= np.where(count < MIN_VALUES, np.nan, np.sqrt(count))
     if spread == "interval":
         sizes, at = np.unique(count, return_inverse=True)
         distance *= np.array([t_quantile(max(size - 1, 1)) for size in sizes.tolist()])[at]

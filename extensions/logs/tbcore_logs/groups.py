@@ -32,6 +32,8 @@ from tbcore.engine import (
     split_attributes,
 )
 from tbcore.values import (
+    MAX_P,
+    MIN_VALUES,
     GroupCurve,
     Spread,
     common_points,
@@ -50,10 +52,6 @@ Grid = int | Sequence[float] | NDArray[Any] | None
 Grouper = Callable[[str], str]
 """Returns the name of a run's group."""
 
-MAX_P = 0.05
-"""With a smaller p value, two groups differ."""
-MIN_VALUES = 3
-"""Minimum number of finite values of a group that is compared."""
 _FLAGS = re.IGNORECASE | re.ASCII
 _ENDS = r"_\-. ,+"
 _SEED = re.compile(
