@@ -236,7 +236,8 @@ def mount_all(
             m = kept.get(plugin)
             if m is None and plugin.starting is None:
                 m = _in_time(plugin, waits, mount, plugin, multiplexer, config)
-            mounted.append(m or MountedPlugin(plugin, error=f"plugin {name!r} is starting"))
+            error = f"plugin {name!r} is starting"
+            mounted.append(m or MountedPlugin(plugin, error=error, is_starting=True))
         except OptionError as error:
             if keep is None:
                 raise

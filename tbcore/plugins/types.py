@@ -236,6 +236,8 @@ class MountedPlugin:
     legacy: LegacyApi = field(default_factory=LegacyApi)
     error: str | None = None
     """Why the plugin failed while it was loaded or mounted, in one line; None if it works."""
+    is_starting: bool = False
+    """Whether it has not failed, but is starting, which the error says."""
     traceback: str = ""
     """The traceback of the error, starting in the plugin's own code."""
 

@@ -85,7 +85,7 @@ def create_app(config: Config, *, board: Board, plugins: Plugins, rows: Table | 
     disabled = [plugin for plugin in plugins if plugin.disabled_by]
     app = App(config, board, multiplexer, mounted, disabled, rows or {})
     for m in mounted:
-        if m.plugin.starting is not None:
+        if m.is_starting:
             threading.Thread(target=app.add_late, args=[m.plugin], daemon=True).start()
     return app
 
@@ -111,7 +111,7 @@ class App:
         self._updates = Updates(board, config.tuning)
         self._files = StaticFiles(dev=config.dev)
         self._adding = threading.Lock()
-        self._starting = {m.plugin for m in mounted if m.plugin.starting is not None}
+        self._starting = {m.plugin for m in mounted if m.is_starting}
         self._is_closed = False
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._rows = rows | self._own_rows()

@@ -194,7 +194,7 @@ def _state(
     if plugin.disabled_by or activity is None:
         return "off", plugin.disabled_by
     if mounted.error:
-        return "starting" if plugin.starting else "failed", mounted.error
+        return "starting" if mounted.is_starting else "failed", mounted.error
     if activity.is_timed_out:
         return "active" if is_active else "inactive", "is_active has not returned in time"
     if is_active:

@@ -47,8 +47,8 @@ def plugins_summary(mounted: Sequence[MountedPlugin]) -> str:
     """A line with the names of the working and of the failed plugins, in the order of the tabs."""
     by_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
     working = [m.plugin.name for m in by_order if m.error is None]
-    starting = [m.plugin.name for m in by_order if m.plugin.starting]
-    failed = [m.plugin.name for m in by_order if m.error and not m.plugin.starting]
+    starting = [m.plugin.name for m in by_order if m.is_starting]
+    failed = [m.plugin.name for m in by_order if m.error and not m.is_starting]
     text = f"plugins: {', '.join(working)}" if working else "no plugins"
     if starting:
         text += f"; starting: {', '.join(starting)}"

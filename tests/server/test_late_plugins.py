@@ -21,6 +21,7 @@ from tbcore.engine import Config, LoadedPlugin, load_plugins
 from tbcore.http import json_response
 from tbcore.plugins.loading import find_sources, load_sources
 from tbcore.server.app import create_app
+from tbcore.server.report import plugins_summary
 from tbcore.store.board import Board
 
 NAMES = [Route("/name", lambda request: json_response(request.url.path))]
@@ -107,10 +108,17 @@ def test_two_slow_plugins_start_side_by_side(tmp_path: Path) -> None:
 def test_a_plugin_that_fails_late_is_listed_as_failed(tmp_path: Path, waits_in: str) -> None:
     slow = Slow(waits_in, **{waits_in: SystemExit("no GPU")})
     client = started(tmp_path, good=good(), slow=slow.hooks)
-    slow.go()
+    app: Any = client.app
+    [mounted] = [m for m in app.mounted if m.plugin.name == "slow"]
+    with app._adding:  # It has ended, but is not served yet.
+        slow.go()
+        until(lambda: mounted.plugin.starting is None)
+        assert states(client)["slow"] == "starting"
+        assert "; starting: slow" in plugins_summary(app.mounted)
     until(lambda: states(client)["slow"] == "failed")
-    until(lambda: "no GPU" in client.get("/data/plugin/slow/name").text)  # listed a moment before
-    assert client.get("/data/plugin/slow/name").status_code == 503
+    response = client.get("/data/plugin/slow/name")
+    assert response.status_code == 503
+    assert "no GPU" in response.text
 
 
 def test_a_wrong_option_of_a_late_plugin_fails_it(tmp_path: Path) -> None:
@@ -119,8 +127,7 @@ def test_a_wrong_option_of_a_late_plugin_fails_it(tmp_path: Path) -> None:
     client = started(tmp_path, {"slow": {"a": "x"}}, slow=slow.hooks)
     slow.go()
     until(lambda: states(client)["slow"] == "failed")
-    message = "--set slow.a: 'x' is not valid"
-    until(lambda: message in client.get("/data/plugin/slow/name").text)
+    assert "--set slow.a: 'x' is not valid" in client.get("/data/plugin/slow/name").text
 
 
 def test_a_late_plugin_may_have_more(tmp_path: Path) -> None:
