@@ -8,8 +8,7 @@ Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbc
 
 from __future__ import annotations
 
-import builtins
-import re
+import dis
 import sys
 from functools import cache
 from importlib import import_module
@@ -74,14 +73,21 @@ def lazy_names(package: str) -> dict[str, Any]:
     """`__getattr__` and `__dir__` of a module, whose names are imported when they are first used.
 
     They are those of its lines `from tbcore... import ...` that only type checkers execute. So
-    `tbcore --help`, for example, imports only what it needs. `package` is the name of the module.
+    `tbcore --help`, for example, imports only what it needs. `package` is the name of the module,
+    which calls this.
     """
+    # The code is there also where the source is not. Blocks for type checkers are part of it.
+    code = sys._getframe(1).f_code
 
     @cache
     def modules() -> dict[str, str]:
-        with builtins.open(str(sys.modules[package].__file__), encoding="utf-8") as source:
-            found = re.findall(r"(?m)^    from (tbcore\S*) import (\([^)]*|.*)", source.read())
-        return {name: m for m, line in found for name in re.findall(r"(\w+)(?:,|\s*$)", line)}
+        found, module = dict[str, str](), ""
+        for each in dis.get_instructions(code):
+            if each.opname == "IMPORT_NAME":
+                module = each.argval
+            elif each.opname == "IMPORT_FROM" and module.startswith("tbcore"):
+                found[each.argval] = module
+        return found
 
     def get(name: str) -> Any:
         if module := modules().get(name):

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -189,10 +189,15 @@ def streaming_response(request: Request, pieces: Iterable[bytes], content_type: 
         first_pieces.append(piece)
         num_bytes += len(piece)
         if num_bytes > MIN_BYTES_TO_STREAM:
-            is_head = request.method == "HEAD"
-            body: Iterable[bytes] = () if is_head else chain(first_pieces, remaining)
+            body = () if request.method == "HEAD" else _joined(first_pieces, remaining)
             return StreamingResponse(body, headers=headers)
     return Response(b"".join(first_pieces), headers=headers)
+
+
+def _joined(*parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of several bodies. Closing this closes the one that is under way."""
+    for part in parts:
+        yield from part
 
 
 def bytes_response(

@@ -264,11 +264,7 @@ class App:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
-        response = await self._response_to(scope, receive)
-        parts = getattr(response, "body_iterator", None)
-        # A stream whose client has gone ends now, and not when garbage is collected.
-        async with contextlib.aclosing(parts) if parts else contextlib.nullcontext():
-            await response(scope, receive, send)
+        await _send(await self._response_to(scope, receive), scope, receive, send)
 
     async def _response_to(self, scope: Scope, receive: Receive) -> ASGIApp:
         """The response to a request."""
@@ -311,7 +307,7 @@ class App:
             pool = row.pool or self._pool
             body = await pool.run_for(Request(scope, receive), row.handler)
         if body is not None:
-            await body(scope, receive, send)
+            await _send(body, scope, receive, send)
 
     def _response_of_plugins(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
         """What plugins have at an address that is not in the table, or is that of an old page."""
@@ -443,3 +439,10 @@ def _not_found(path: str) -> Response:
 def _has_run_and_tag(scope: Scope) -> bool:
     """Whether the query of a request has the parameters of a series."""
     return {"run", "tag"} <= query_of(Request(scope)).keys()
+
+
+async def _send(response: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends a response. A stream ends when its client has gone, not when garbage is collected."""
+    parts: Any = getattr(response, "body_iterator", None)
+    async with contextlib.aclosing(parts) if hasattr(parts, "aclose") else contextlib.nullcontext():
+        await response(scope, receive, send)

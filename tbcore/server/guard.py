@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import copy
 import inspect
 import itertools
@@ -215,7 +216,10 @@ class Guard:
             # generator that runs cannot be closed. The outer `attempt` is for a pool that cannot
             # start a thread.
             if isinstance(parts, Generator):
-                call.add_done_callback(lambda _: attempt(self._pool.submit, attempt, parts.close))
+                run = contextvars.copy_context().run
+                call.add_done_callback(
+                    lambda _: attempt(run, self._pool.submit, attempt, parts.close)
+                )
 
     async def _fail(
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send

@@ -21,7 +21,7 @@ from functools import partial
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.formats import Formats
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.storage import Pacing
 from tbcore.eventfiles.tail import FileReplacedError
@@ -109,6 +109,8 @@ class Loader:
         self.queue = WorkQueue()
         """Those of them that have unread data."""
         self._publisher = Publisher(board, specs)
+        self._patterns = board.file_patterns
+        """The patterns of the files that the last listing looked for."""
         self._started = threading.Event()
         """Set after the first scan, when the helper has its first batches."""
         self._thread: threading.Thread | None = None
@@ -130,14 +132,9 @@ class Loader:
             except OSError as error:
                 logger.debug("no helper process, reading without one: %s", error)
 
-    def load_once(self) -> bool:
-        """Makes one pass in the calling thread: scans, reads all new data, and publishes it.
-
-        Returns whether the only pass must be made again, since plugins have claimed files after it
-        had listed them. Then it does not count: nothing is read again after the one that does.
-        """
+    def load_once(self) -> None:
+        """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
         publish_interval = self._tuning.publish_interval_seconds
-        patterns = self._board.file_patterns
         self._publisher.begin_pass()
         try:
             if self._logdir.formats is None:
@@ -170,22 +167,16 @@ class Loader:
             self._decoder.release_buffers()
             self._small_files.release_buffers()
         if self.pauses.interval <= 0:
-            # Plugins are imported at the same time, and some take long.
+            # Plugins are imported at the same time.
             while not (self._publisher.publish_early or self.pauses.stopping.wait(0.01)):
                 pass
-            if self._board.awaits_plugins:
-                self._publisher.publish(self.runs.values(), loading=True)
-            while self._board.awaits_plugins and not self.pauses.stopping.wait(0.01):
-                pass
-        # Whether plugins are imported, and the last scan knew the files that they claim.
-        is_final = self._publisher.publish_early and patterns == self._board.file_patterns
-        if is_final and not self._board.awaits_plugins:
-            self._publisher.report_other_files()
-        is_repeated = self.pauses.interval <= 0 and not is_final
-        loading = self.queue.has_work or is_repeated
-        ends_pass = not (is_repeated or self.pauses.stopping.is_set())
+            if self._patterns != self._board.file_patterns:
+                self._list()
+        if self._publisher.publish_early and not self._board.awaits_plugins:
+            if self._patterns == self._board.file_patterns:
+                self._publisher.report_other_files()
+        loading, ends_pass = self.queue.has_work, not self.pauses.stopping.is_set()
         self._publisher.publish(self.runs.values(), loading=loading, ends_pass=ends_pass)
-        return is_repeated
 
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
@@ -242,9 +233,8 @@ class Loader:
             pass_began_at = time.monotonic()
             if self._publisher.passes:
                 self.pauses.start_watching()
-            is_repeated = False
             try:
-                is_repeated = self.load_once()
+                self.load_once()
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
@@ -252,8 +242,26 @@ class Loader:
             if self.pauses.interval > 0:
                 pass_seconds = time.monotonic() - pass_began_at
                 self.pauses.wait(pass_seconds, is_being_written=self._is_being_written())
-            elif not is_repeated:
+            else:
+                return self._find_late_files()
+
+    def _find_late_files(self) -> None:
+        """After the only pass: finds what plugins claim that take long to start. No run is read."""
+        while self._board.awaits_plugins:
+            if self.pauses.stopping.wait(0.5):
                 return
+        if self._patterns != self._board.file_patterns:
+            self._list()
+            self._publisher.publish(self.runs.values(), loading=False)
+        self._publisher.report_other_files()
+
+    def _list(self) -> Scan:
+        """Lists the directories, also for the files that plugins claim by now."""
+        self._patterns = self._board.file_patterns
+        stored = self._stored
+        scan = stored.scan(self.runs) if stored and not self._logdir.specs else self._logdir.scan()
+        self._publisher.report_scan(scan)
+        return scan
 
     def _is_being_written(self) -> bool:
         """Whether files could not be read only because they are being written."""
@@ -270,13 +278,12 @@ class Loader:
         began_at = time.monotonic()
         stored = self._stored
         is_partial = stored is not None and not self._logdir.specs
-        scan = stored.scan(self.runs) if stored and is_partial else self._logdir.scan()
+        scan = self._list()
         if stored and not is_partial:
             stored.index.found = scan.runs
         self._publisher.paced = self._logdir.paced
         age = time.monotonic() - min([began_at, *(root.listed_at for root in self._logdir.paced)])
         self._board.scanned_at = time.time() - age if age < math.inf else None
-        self._publisher.report_scan(scan)
         for name in self.runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.
             if not self.runs[name].is_below(scan.unlisted):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import json
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
@@ -576,3 +579,16 @@ def test_front_end_libraries_are_pinned_exactly() -> None:
     assert [
         f"{name} {version}" for name, version in versions.items() if not version[0].isdigit()
     ] == []
+
+
+def test_names_are_imported_where_there_is_no_source(tmp_path: Path) -> None:
+    """From files of bytecode alone, such as bundles of programs have."""
+    shutil.copytree(Path(engine.__file__).parent, tmp_path / "tbcore")
+    compileall.compile_dir(tmp_path / "tbcore", quiet=2, legacy=True)
+    for path in (tmp_path / "tbcore").rglob("*.py"):
+        path.unlink()
+    code = "import tbcore, tbcore.engine as e; print(tbcore.Claim, e.quoted, hasattr(tbcore, 'x'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith(" False\n")

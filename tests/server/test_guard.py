@@ -34,7 +34,9 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from tbcore import BadRequestError, DataLossError, LegacyApi, NotFoundError, PluginError
-from tbcore.http import json_response, request_body
+from tbcore.http import json_response, request_body, streaming_response
+from tbcore.http.responses import MIN_BYTES_TO_STREAM
+from tbcore.plugins.stats import CURRENT_PLUGIN
 from tbcore.server.pool import ThreadPool
 
 Make = Callable[..., Any]
@@ -599,23 +601,31 @@ def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
 
 
 @pytest.mark.parametrize("is_busy", [False, True], ids=["between parts", "in a part"])
+@pytest.mark.parametrize("make", ["StreamingResponse", "streaming_response"])
 def test_a_stream_ends_when_its_client_disconnects(
-    make_plugin: Make, make_client: Make, is_busy: bool
+    make_plugin: Make, make_client: Make, make: str, is_busy: bool
 ) -> None:
     """It ends in the plugin's threads, as it may block; the garbage collector is not needed."""
-    ended: SimpleQueue[str] = SimpleQueue()
+    ended: SimpleQueue[tuple[str, bool]] = SimpleQueue()
     has_gone = threading.Event()
 
-    def parts() -> Iterator[str]:
+    def parts() -> Iterator[bytes]:
         try:
+            yield b"x" * MIN_BYTES_TO_STREAM
             while True:
-                yield "one"
+                yield b"one"
                 if is_busy:
                     assert has_gone.wait(WAIT_SECONDS)
         finally:
-            ended.put(threading.current_thread().name)
+            plugin = CURRENT_PLUGIN.get()
+            ended.put((threading.current_thread().name, plugin is not None))
 
-    route = Route("/x", lambda request: StreamingResponse(parts()))
+    def respond(request: Request) -> Response:
+        if make == "StreamingResponse":
+            return StreamingResponse(parts())
+        return streaming_response(request, parts(), "text/plain")
+
+    route = Route("/x", respond)
     app = make_client({"made": make_plugin(routes=lambda: [route])}).app
     is_first = asyncio.Event()
 
@@ -632,7 +642,9 @@ def test_a_stream_ends_when_its_client_disconnects(
     try:
         asyncio.run(asyncio.wait_for(app(scope, receive, send), WAIT_SECONDS))
         has_gone.set()
-        assert ended.get(timeout=WAIT_SECONDS).startswith("plugin-made-")
+        name, has_plugin = ended.get(timeout=WAIT_SECONDS)
+        assert name.startswith("plugin-made-")
+        assert has_plugin  # whose log lines are known as its own
     finally:
         gc.enable()
 
