@@ -107,9 +107,9 @@ export class Store {
     else if (notice) this.notice.value = notice;
   }
 
-  /** Says why this page cannot change notes, until it can. @param {string} text */
+  /** Says why this page cannot change notes, until it can. @param {string | null} text  null: it can */
   refuse(text) {
-    this.notice.value = this.#refused = { text, isError: true };
+    this.notice.value = this.#refused = text ? { text, isError: true } : null;
   }
 
   /** A change that the server refuses if a name is by then that of another run than the one shown now. @param {Change} change @returns {Change} */
@@ -160,8 +160,7 @@ export class Store {
     this.owns = answer.owns;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
     const text = (this.refusal.value = answer.refusal);
-    if (text && this.#isOld) this.refuse(text);
-    else if (!text && this.notice.value === this.#refused) this.notice.value = null;
+    if (text ? this.#isOld : this.notice.value === this.#refused) this.refuse(text);
     this.#isOld = false;
     this.#draw();
     return null;
