@@ -100,7 +100,7 @@ def test_a_token_of_an_earlier_server_is_said_to_be_one(
     for each in (page, later):
         each.get_by_role("checkbox", name="other").focus()
         each.keyboard.press("s")
-        each.get_by_role("alert").get_by_text("The server was started again").wait_for()
+        each.get_by_role("alert").get_by_text("is not that of this start").wait_for()
     assert values(logdir, "other") == {}
 
 
@@ -152,11 +152,15 @@ def test_the_first_token_of_a_browser_is_tried(server: Any, profile: Any, logdir
     wait_until_tried(page)
     assert page.evaluate(TOKENS) == [None, None]
     alert = page.get_by_role("alert")
-    alert.get_by_text("The server was started again since this page got its address").wait_for()
+    alert.get_by_text("the token that was sent is not that of this start").wait_for()
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("s")
     alert.get_by_text("open the address that tbcore notes").wait_for()
+    page.evaluate("() => void (location.hash = '#write=evil')")
+    alert.get_by_text("the token that was sent").wait_for()
+    with page.expect_response("**/data/notes?*"):  # It reads without a token, and answers shorter.
+        page.evaluate("() => void dispatchEvent(new PopStateEvent('popstate'))")
     page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
     for each in (page, other):
         each.locator(".tb-notes-star").first.wait_for(state="attached")
@@ -181,7 +185,7 @@ def test_the_token_of_a_server_that_was_started_again_replaces_the_old_one(
     assert page.evaluate(TOKENS)[0] == old
     page.get_by_role("checkbox", name="other").focus()
     page.keyboard.press("s")
-    page.get_by_role("alert").get_by_text("The server was started again").wait_for()
+    page.get_by_role("alert").get_by_text("is not that of this start").wait_for()
     page.evaluate("(fragment) => void (location.hash = fragment)", fragment(server))
     page.wait_for_function(
         "([, old]) => localStorage.getItem('tbcore.write') !== old", arg=["", old]
@@ -193,6 +197,7 @@ def test_the_token_of_a_server_that_was_started_again_replaces_the_old_one(
         each.get_by_role("checkbox", name=run).focus()
         each.keyboard.press("s")
         until(lambda run=run: values(logdir, run) == {"starred": True})
+        each.get_by_role("alert").wait_for(state="detached")
     assert page.evaluate(TOKENS) == [fragment(server).partition("=")[2], None]
 
 

@@ -224,12 +224,14 @@ class Reader:
             found[number_].append(value)
         for config in found[4]:
             self._configure(config)
-        self.name, notes, tags, group, sweep = (
-            b", ".join(found[n]).decode(errors="replace") for n in (8, 9, 10, 6, 12)
+        # Of a field that does not repeat, the last value counts.
+        self.name, notes, group, sweep = (
+            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12)
         )
+        tags = b", ".join(found[10]).decode(errors="replace")
         start = dict(_values(b"".join(found[17])))
         self._wall_time = started = start.get(1, 0) + start.get(2, 0) / 1e9
-        self._step = max([self._step, *(step - 1 for step in found[14])])
+        self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
         texts = {"notes": notes, "tags": tags}
         self.facts = RunFacts(
             {}, {k: v for k, v in texts.items() if v}, group or sweep, started, status=3

@@ -624,6 +624,7 @@ def test_runs_without_times_say_so_in_notebooks_and_to_programs(tmp_path: Path) 
     (tmp_path / "metrics.csv").write_text("step,loss\n0,1\n")
     logs = tbcore.open(tmp_path)
     assert "None" not in logs["."]._repr_html_() + logs._repr_html_()
+    assert "<caption>.: 1 tags</caption>" in logs["."]._repr_html_()
     with pytest.raises(ValueError, match="there are no times in "):
         event_accumulator.EventAccumulator(str(tmp_path)).Reload().FirstEventTimestamp()
 

@@ -182,11 +182,15 @@ def test_all_forms_of_rows(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_goes_on_with_its_next_step(tmp_path: Path) -> None:
-    """Rows without a step count from the one that the run itself says."""
+    """Rows without a step count from the one that the run itself says. Of a field that is there
+    twice, the last value counts, as in all protobuf messages, unless the field repeats."""
     path = tmp_path / "run-abc.wandb"
-    resumed = message((17, message((8, "it"), (14, 10), (17, message((1, 1_790_000_000))))))
+    once = [(17, message((1, 1_790_000_000))), (8, "it"), (6, "g2"), (14, 10), (10, "b")]
+    resumed = message((17, message((8, "x"), (6, "g1"), (14, 99), (10, "a"), *once)))
     path.write_bytes(log([resumed, row(None, a="1"), row(None, a="2"), row(20, a="3")]))
-    assert rows_of(items_of(Reader(), path))[0] == {"a": [(10, 1.0), (11, 2.0), (20, 3.0)]}
+    reader = Reader()
+    assert rows_of(items_of(reader, path))[0] == {"a": [(10, 1.0), (11, 2.0), (20, 3.0)]}
+    assert (reader.name, reader.facts.group, reader.facts.texts) == ("it", "g2", {"tags": "a, b"})
 
 
 @pytest.mark.parametrize("left", range(16))

@@ -105,8 +105,9 @@ class Run:
         header = ["tag", "kind", "count", "first step", "last step", "last value", ""]
         label = RunNotes(lambda: self._reader.notes).label(self.name)
         named = self.name if label == self.name else f"{label} ({self.name})"
-        state = f"{self.state}, " if self.state else ""
-        caption = f"{named}: {len(self.tags):,} tags, {state}{first} to {last}"
+        span = f"{first} to {last}" if self.started or self.last_event else ""
+        parts = (f"{named}: {len(self.tags):,} tags", self.state, span)
+        caption = ", ".join(part for part in parts if part)
         tags = table_html(header, rows, caption)
         hparams = table_html(("hyperparameter", "value"), self.hparams.items())
         return tags + hparams if self.hparams else tags

@@ -68,7 +68,7 @@ def access(config: Config, request: Request, fault: str | None, *, distrusts_pag
         command = f"tbcore notes address --port {config.port}"
         refusal = f"to change notes, open the address that `{command}` prints"
         if request.headers.get(TOKEN_HEADER):
-            refusal = f"The server was started again since this page got its address: {refusal}"
+            refusal = f"the token that was sent is not that of this start of the server: {refusal}"
     is_own = needs_token and refusal is None and not config.allowed_hosts and not distrusts_pages
     return Access(read_only, needs_token, refusal, is_own and not _is_from_elsewhere(request))
 

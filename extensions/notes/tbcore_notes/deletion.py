@@ -147,10 +147,6 @@ def _reason_of_directory(
     logdir: str, folder: str, last_event: float | None, known: Archived
 ) -> Reason | None:
     """Why no file of a directory is named; None if its files may be named. Raises OSError."""
-    limit = time.time() - _QUIET_SECONDS
-    # Written so that NaN counts as recent.
-    if last_event is not None and not last_event <= limit:
-        return Reason("an event in the last 24 hours", ends_at=last_event + _QUIET_SECONDS)
     status = os.lstat(folder)
     if os.path.realpath(folder) != folder:
         return Reason(f"{_first_link(logdir, folder)} is a link")
@@ -159,12 +155,16 @@ def _reason_of_directory(
     if not known.inventory.is_of(status):
         return Reason("not the directory that you archived", True)
     with os.scandir(folder) as entries:
-        for entry in entries:
-            status = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode) and not status.st_mtime <= limit:
-                ends_at = status.st_mtime + _QUIET_SECONDS
-                return Reason("a file was changed in the last 24 hours", ends_at=ends_at)
-    return None
+        statuses = [entry.stat(follow_symlinks=False) for entry in entries]
+    times = [status.st_mtime for status in statuses if stat.S_ISREG(status.st_mode)]
+    text = "a file was changed in the last 24 hours"
+    limit = time.time() - _QUIET_SECONDS
+    # Written so that NaN counts as recent; `max` returns it if it is the first.
+    if last_event is not None and not last_event <= limit:
+        times.insert(0, last_event)
+        text = "an event in the last 24 hours"
+    last = max(times, default=0.0)
+    return None if last <= limit else Reason(text, ends_at=last + _QUIET_SECONDS)
 
 
 def _is_utf8(path: str) -> bool:

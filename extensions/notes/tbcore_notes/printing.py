@@ -246,12 +246,14 @@ def list_files(selection: LogSelection, *, form: Form | None, is_verbose: bool) 
 def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: bool) -> None:
     """Warns about archived files that are not named, in a line for each reason."""
     limit = sys.maxsize if is_verbose else _MAX_NAMES
-    groups: dict[tuple[bool, Reason], list[LeftOut]] = {}
+    groups: dict[tuple[bool, bool, Reason], list[LeftOut]] = {}
     for each in left_out:
         reason = each.reason._replace(ends_at=None)
-        groups.setdefault((each.file == "", reason), []).append(each)
+        # What has no end, or an absurd one, is in a line without a time.
+        key = each.file == "", bool(_end(each.reason)), reason
+        groups.setdefault(key, []).append(each)
     is_cut = len(groups) > limit
-    for (is_whole, reason), group in list(groups.items())[:limit]:
+    for (is_whole, has_end, reason), group in list(groups.items())[:limit]:
         runs = list(dict.fromkeys(each.run for each in group))
         of = runs[0] if len(runs) == 1 else plural(len(runs), "run")
         names = runs if is_whole else [each.file for each in group]
@@ -262,9 +264,8 @@ def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: b
         which = "" if of == names[0] else f"{', '.join(names[:limit])}{more}: "
         what = "all files" if is_whole else plural(len(names), "file")
         verb = "is" if what == "1 file" else "are"
-        ends = [each.reason.ends_at for each in group if each.reason.ends_at is not None]
-        end = short_time(time_of(max(ends, default=None)))
-        until = f"; they may be named from {end} on" if end else ""
+        end = max(_end(each.reason) for each in group)
+        until = f"; they may be named from {end} on" if has_end else ""
         warn(one_line(f"{what} of {of} {verb} left out: {which}{reason.text}{until}"))
     if is_cut:
         others = f"there are {plural(len(groups) - limit, 'more reason')}; "
@@ -275,6 +276,11 @@ def _warn_of_left_out(left_out: Sequence[LeftOut], logdir: str, *, is_verbose: b
         line = f"tbcore notes set {shlex.quote(logdir)} --archive -- {shown}"
         line = f"tbcore: to name what is there now, archive again: `{line}`"
         click.echo(one_line(line), err=True)
+
+
+def _end(reason: Reason) -> str:
+    """When waiting is enough, in local time; "" if it is not, or if that time cannot be printed."""
+    return short_time(time_of(reason.ends_at))
 
 
 def compact_notes(logdir: str | None) -> int:

@@ -125,6 +125,8 @@ def test_the_line_of_the_documentation_deletes_them(logdir: Path) -> None:
         ("future event", "an event in the last 24 hours"),
         ("event file", "a file was changed in the last 24 hours"),
         ("other file", "a file was changed in the last 24 hours"),
+        ("event, other file", "an event in the last 24 hours"),
+        ("event, another run", "an event in the last 24 hours"),
     ],
 )
 def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason: str) -> None:
@@ -132,7 +134,7 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
     kept = log(logdir, "old")
     path = log(logdir, "run")
     recent = time.time() - DAY + 600
-    if change == "event":
+    if change in ("event", "event, other file", "event, another run"):
         path = log(logdir, "run", at=recent, filename=path.name)
         os.utime(path, (OLD, OLD))
     elif change == "future event":
@@ -140,13 +142,18 @@ def test_a_run_that_may_be_in_use_is_left_out(logdir: Path, change: str, reason:
         os.utime(path, (OLD, OLD))
     elif change == "event file":
         os.utime(path, (recent, recent))
-    elif change == "other file":
+    if "other file" in change:
         (path.parent / "model.pt").write_bytes(b"x")
-    archive(logdir, "old", "run")
+    if change == "event, another run":
+        log(logdir, "absurd", at=1e18)
+    archive(logdir, *(path.parent.name for path in logdir.glob("*/*")))
     found, errors = listed(logdir)
     assert found == {kept}
+    absurd = f"tbcore: warning: all files of absurd are left out: {reason}\n"
+    assert (absurd in errors) == (change == "event, another run")
+    errors = errors.replace(absurd, "")
     ends_at = time.time() + 10 * DAY if change == "future event" else recent + DAY
-    if change == "other file":
+    if "other file" in change:
         ends_at = (path.parent / "model.pt").stat().st_mtime + DAY
     line, _, end = errors.partition("; they may be named from ")
     assert line == f"tbcore: warning: all files of run are left out: {reason}"

@@ -367,9 +367,9 @@ def test_another_user_of_the_machine_needs_the_write_token(
     response = change(client, SAME | headers)
     assert response.status_code == status
     if status == 403:
-        restarted = "The server was started again since this page got its address: "
+        wrong = "the token that was sent is not that of this start of the server: "
         assert response.text.startswith(
-            restarted * bool(headers.get(TOKEN_HEADER))
+            wrong * bool(headers.get(TOKEN_HEADER))
             + "to change notes, open the address that `tbcore notes address"
         )
     answer = client.get("data/notes", headers=headers).json()

@@ -75,6 +75,6 @@ export function returnFocus(store) {
 /** Whether this page may change notes; a line below the list says why not. @param {Store} store */
 function mayChange(store) {
   const refusal = store.refusal.value;
-  if (refusal !== null) store.notice.value = { text: refusal || "The notes are not loaded yet.", isError: true };
+  if (refusal !== null) store.refuse(refusal || "The notes are not loaded yet.");
   return refusal === null;
 }

@@ -25,6 +25,8 @@ export class Store {
   #last = Promise.resolve();
   /** The token that was sent last. */
   #sent = "";
+  /** The notice that this page cannot change notes. @type {Notice | null} */
+  #refused = null;
   /** Whether a token of the address has just not worked. */
   #isOld = false;
 
@@ -105,6 +107,11 @@ export class Store {
     else if (notice) this.notice.value = notice;
   }
 
+  /** Says why this page cannot change notes, until it can. @param {string | null} text  null: it can */
+  refuse(text) {
+    this.notice.value = this.#refused = text ? { text, isError: true } : null;
+  }
+
   /** A change that the server refuses if a name is by then that of another run than the one shown now. @param {Change} change @returns {Change} */
   #withIds(change) {
     const ids = change.runs.map((run) => this.page.details.value.get(run)?.source?.id ?? "");
@@ -152,9 +159,8 @@ export class Store {
     this.numProblems.value = answer.problems.length;
     this.owns = answer.owns;
     if (!answer.is_delta || Object.keys(answer.runs).length > 0) this.#read = merged(this.#read, answer);
-    const before = this.refusal.value;
     const text = (this.refusal.value = answer.refusal);
-    if (text ? this.#isOld : this.notice.value?.text === before) this.notice.value = text ? { text, isError: true } : null;
+    if (text ? this.#isOld : this.notice.value === this.#refused) this.refuse(text);
     this.#isOld = false;
     this.#draw();
     return null;

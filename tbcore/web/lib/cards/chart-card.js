@@ -96,7 +96,7 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
 
   const { name = title, note = notes.join("; ") } = picture;
   const content = menu.content ?? ((/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}</div>`);
-  const pictured = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="WithPictures" content=${content} chart=${chart.current} memory=${host.memory} name=${name} note=${note} />`;
+  const pictured = () => html`<${Lazy} load=${() => import("./picture-buttons.js").catch(() => ({ WithPictures: () => content(html`<p />`) }))} of="WithPictures" content=${content} chart=${chart.current} memory=${host.memory} name=${name} note=${note} />`;
   const buttons = html`
     ${isZoomed &&
     html`<${IconButton} icon="unzoom" class="tb-stay" label="Show all of ${label}" title="Show all (double-click)" onClick=${() => chart.current?.resetZoom()} />`}
