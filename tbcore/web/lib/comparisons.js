@@ -125,8 +125,9 @@ function pValue(a, b) {
   const given = pairs.length > 0 ? [pairs.map((key) => Number(a.get(key)) / 2 - Number(b.get(key)) / 2), pairs.map(() => 0)] : [[...a.values()], [...b.values()]];
   const scale = largestOf(given.flat()) || 1;
   const samples = given.map((sample) => sample.map((value) => value / scale));
-  const squares = samples.map((sample) => sample.reduce((sum, value) => sum + (value - meanOf(sample)) ** 2, 0) / (sample.length - 1) / sample.length);
-  const distance = Math.abs(meanOf(samples[0]) - meanOf(samples[1]));
+  const means = samples.map(meanOf);
+  const squares = samples.map((sample, i) => sample.reduce((sum, value) => sum + (value - means[i]) ** 2, 0) / (sample.length - 1) / sample.length);
+  const distance = Math.abs(means[0] - means[1]);
   const error = squares.reduce((sum, square) => sum + square, 0);
   if (error <= ROUNDING ** 2) return Number(distance <= ROUNDING);
   return tPValue(distance / Math.sqrt(error), error ** 2 / squares.reduce((sum, square, i) => sum + square ** 2 / (samples[i].length - 1), 0));
