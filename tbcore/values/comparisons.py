@@ -45,8 +45,8 @@ def differences_from_best(
     values = [np.array([*x.values()]) * (1 if goal == "min" else -1) for x in finite]
     # Halves of the means, so that no sum overflows.
     means = np.array([np.sum(x / 2 / len(x)) if len(x) >= least else np.inf for x in values])
-    slack = np.array([_ROUNDING * np.max(np.abs(x), initial=0) for x in values])
-    is_best = means - slack <= np.min(means + slack, initial=np.finfo(np.float64).max)
+    margin = np.array([_ROUNDING * np.max(np.abs(x), initial=0) for x in values])
+    is_best = means - margin <= np.min(means + margin, initial=np.finfo(np.float64).max)
     # Many may have the same values, such as an accuracy of 1: these are compared once.
     best = {tuple(x.items()): x for x, is_one in zip(finite, is_best, strict=True) if is_one}
     p = np.array([max((_p_value(y, x) for y in best.values()), default=np.nan) for x in finite])
