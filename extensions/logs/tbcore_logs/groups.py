@@ -337,7 +337,7 @@ def marks_of_best(
     return [
         ("best" if is_known else "best, n too small") if x > 1
         else "≈ best" if x >= MAX_P
-        else "n too small" if np.isnan(x) and own and is_known
+        else "n too small" if np.isnan(x) and own
         else ""
         for x, own in zip(p.tolist(), members, strict=True)
     ]  # fmt: skip

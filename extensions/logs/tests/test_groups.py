@@ -403,3 +403,9 @@ def test_runs_with_equal_values_of_a_hyperparameter_such_as_seed_are_pairs(case:
     groups = Groups(["a", "b", "c"], of_run)
     marks = marks_of_best(groups, list(values), list(values.values()), hparams, is_lowest=True)
     assert marks == ["best", *("" if is_pair else "≈ best" for is_pair in case["paired"])]
+
+
+def test_no_group_that_was_not_compared_looks_as_if_it_differed() -> None:
+    groups, values = Groups(["a", "b", "c", "d"], np.array([0, 0, 1, 2, 2, 3])), [1, 2, 3, 4, 5]
+    marks = marks_of_best(groups, list("uvwxyz"), [*values, None], lambda _: {}, is_lowest=True)
+    assert marks == ["best, n too small", "n too small", "n too small", ""]

@@ -10,6 +10,8 @@ import { NUMBER, SEED } from "./word-rules.js";
 export const MIN_VALUES = 3;
 /** With a smaller p value, two groups differ. */
 const MAX_P = 0.05;
+/** A smaller difference, relative to the largest value, is a rounding error. */
+const ROUNDING = 1e-13;
 const MAX_DIGITS = 3;
 /** Names of hyperparameters that number the repetitions of a training, with a `_` where a capital begins a word. */
 const REPETITION = /(^|[^a-z])(seeds?|random_state|repeat|replicate|repetition|trial|fold)([^a-z]*|[^a-z]+(id|number|index))$/;
@@ -36,21 +38,20 @@ export function marksOfBest(groups, goal, hparams = []) {
   const numOut = groups.map((group, i) => (group?.size ?? 0) - given[i].size);
   const finite = given.filter((group) => group.size > 0);
   if (finite.length < 2) return given.map(() => ({ mark: "", title: "" }));
-  const p = differencesFromBest(given, goal);
-  const best = given[p.indexOf(2)];
-  const numCompared = p.filter((value) => value <= 1).length;
-  const numLeft = p.filter(Number.isNaN).length;
+  const differences = differencesFromBest(given, goal);
+  const numCompared = differences.filter(({ p }) => p <= 1).length;
+  const numLeft = differences.filter(({ p }) => Number.isNaN(p)).length;
   const corrected = numCompared > 1 ? `, corrected by Holm for ${numCompared} comparisons with the best` : "";
   const left = numLeft > 0 ? `; ${plural(numLeft, "group")} of fewer than ${MIN_VALUES} values ${numLeft > 1 ? "are" : "is"} not compared` : "";
-  const isKnown = best.size >= MIN_VALUES;
-  return p.map((value, i) => {
+  const isKnown = given.some(({ size }) => size >= MIN_VALUES);
+  return differences.map(({ p, best }, i) => {
     const numPairs = pairsOf(best, given[i]).length;
     const numOthers = best.size + given[i].size - 2 * numPairs;
     const test = numPairs > 0 ? `t-test, paired over ${numPairs} equal seeds${numOthers > 0 ? ` without ${plural(numOthers, "value")} of other seeds` : ""}` : "Welch’s t-test";
-    const why = `p ${value < 0.001 ? "< 0.001" : `= ${Number(value.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}${numOut[i] > 0 ? `; without ${plural(numOut[i], "value")} not finite` : ""}`;
-    if (value === 2) return isKnown ? { mark: "best", title: "The best mean" } : { mark: "best, n too small", title: `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
-    if (Number.isNaN(value)) return given[i].size > 0 && isKnown ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
-    return value < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };
+    const why = `p ${p < 0.001 ? "< 0.001" : `= ${Number(p.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}${numOut[i] > 0 ? `; without ${plural(numOut[i], "value")} not finite` : ""}`;
+    if (p === 2) return isKnown ? { mark: "best", title: `The best mean of at least ${MIN_VALUES} values` } : { mark: "best, n too small", title: `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
+    if (Number.isNaN(p)) return given[i].size > 0 ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
+    return p < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };
   });
 }
 
@@ -81,22 +82,33 @@ function bySeed(group) {
 
 /**
  * The corrected p value of each group's difference from the best ones, which have 2; NaN with too few values.
+ * `best` is the one it was compared with: of several, that with the highest p.
  * @param {readonly Group[]} groups  of finite values by seed
  * @param {"min" | "max"} goal
- * @returns {number[]}
  */
 export function differencesFromBest(groups, goal) {
   const sign = goal === "min" ? 1 : -1;
   const least = groups.some(({ size }) => size >= MIN_VALUES) ? MIN_VALUES : 1;
-  const means = groups.map((group) => (group.size >= least ? sign * meanOf([...group.values()]) : Infinity));
-  const lowest = means.reduce((a, b) => Math.min(a, b), Infinity);
-  const isBest = means.map((mean) => mean === lowest && mean < Infinity);
-  const best = groups[isBest.indexOf(true)];
-  const p = groups.map((group, i) => (isBest[i] || !best ? NaN : pValue(best, group)));
-  const order = [...p.keys()].filter((i) => !Number.isNaN(p[i])).sort((a, b) => p[a] - p[b]);
+  const ranges = groups.map((group) => {
+    const values = [...group.values()];
+    // Half of the mean, so that no sum overflows.
+    const mean = group.size >= least ? values.reduce((sum, value) => sum + (sign * value) / 2 / values.length, 0) : Infinity;
+    return [mean - ROUNDING * largestOf(values), mean + ROUNDING * largestOf(values)];
+  });
+  const limit = ranges.reduce((least, [, high]) => Math.min(least, high), Number.MAX_VALUE);
+  const isBest = ranges.map(([low]) => low <= limit);
+  // Many may have the same values, such as an accuracy of 1: these are compared once.
+  const all = [...new Map(groups.filter((_, i) => isBest[i]).map((group) => [JSON.stringify([...group]), group])).values()];
+  const found = groups.map((group, i) => {
+    if (isBest[i]) return { p: 2, best: group };
+    const each = all.map((best) => pValue(best, group));
+    const p = each.reduce((most, one) => Math.max(most, one), all.length > 0 ? 0 : NaN);
+    return { p, best: all[each.indexOf(p)] ?? group };
+  });
+  const compared = found.filter(({ p }) => p < 2).sort((a, b) => a.p - b.p);
   let most = 0;
-  for (const [rank, i] of order.entries()) p[i] = Math.min(1, (most = Math.max(most, p[i] * (order.length - rank))));
-  return p.map((value, i) => (isBest[i] ? 2 : value));
+  for (const [rank, one] of compared.entries()) one.p = Math.min(1, (most = Math.max(most, one.p * (compared.length - rank))));
+  return found;
 }
 
 /** The seeds over which two groups are compared in pairs; none if they have too few in common. @param {Group} a @param {Group} b */
@@ -109,12 +121,21 @@ function pairsOf(a, b) {
 function pValue(a, b) {
   if (Math.min(a.size, b.size) < MIN_VALUES) return NaN;
   const pairs = pairsOf(a, b);
-  const samples = pairs.length > 0 ? [pairs.map((key) => Number(a.get(key)) - Number(b.get(key)))] : [[...a.values()], [...b.values()]];
-  const squares = samples.map((sample) => sample.reduce((sum, value) => sum + (value - meanOf(sample)) ** 2, 0) / (sample.length - 1) / sample.length);
-  const distance = Math.abs(meanOf(samples[0]) - (samples[1] ? meanOf(samples[1]) : 0));
+  // Pairs are as Welch's test of their differences and zeros. Scaled, no square overflows.
+  const given = pairs.length > 0 ? [pairs.map((key) => Number(a.get(key)) / 2 - Number(b.get(key)) / 2), pairs.map(() => 0)] : [[...a.values()], [...b.values()]];
+  const scale = largestOf(given.flat()) || 1;
+  const samples = given.map((sample) => sample.map((value) => value / scale));
+  const means = samples.map(meanOf);
+  const squares = samples.map((sample, i) => sample.reduce((sum, value) => sum + (value - means[i]) ** 2, 0) / (sample.length - 1) / sample.length);
+  const distance = Math.abs(means[0] - means[1]);
   const error = squares.reduce((sum, square) => sum + square, 0);
-  if (error === 0) return Number(distance === 0);
+  if (error <= ROUNDING ** 2) return Number(distance <= ROUNDING);
   return tPValue(distance / Math.sqrt(error), error ** 2 / squares.reduce((sum, square, i) => sum + square ** 2 / (samples[i].length - 1), 0));
+}
+
+/** @param {readonly number[]} values */
+function largestOf(values) {
+  return values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
 /** @param {readonly number[]} values */
@@ -127,7 +148,6 @@ export function tPValue(t, freedom) {
   let [a, b, x] = [freedom / 2, 0.5, freedom / (freedom + t * t)];
   const isOtherSide = x > (a + 1) / (a + b + 2);
   if (isOtherSide) [a, b, x] = [b, a, (t * t) / (freedom + t * t)];
-  if (x === 0) return Number(isOtherSide);
   let fraction = 1;
   for (let m = 30 + Math.floor(3 * Math.sqrt(a + b)); m > 0; m--) {
     const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));

@@ -16,7 +16,7 @@ function assertNear(found, expected, message, tolerance = 1e-9) {
 test("corrected p values are those of scipy, as in Python", () => {
   for (const { about, goal, groups, p } of cases) {
     const finite = groups.map((/** @type {Record<string, any>} */ group) => new Map(Object.entries(group).map(([seed, value]) => [seed, Number(value)]).filter(([, value]) => Number.isFinite(value))));
-    differencesFromBest(finite, goal).forEach((value, i) => assertNear(value, p[i], `${about} ${i}`));
+    differencesFromBest(finite, goal).forEach((found, i) => assertNear(found.p, p[i], `${about} ${i}`));
   }
 });
 
@@ -32,6 +32,7 @@ const runs = (prefix, ...values) => new Map(values.map((value, i) => [prefix.rep
 test("the best is marked together with what cannot be told from it", () => {
   const marks = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#/train", 5, 6.1, 7), runs("d/s#", 4, NaN, 5), null], "min");
   assert.deepEqual(marks.map(({ mark }) => mark), ["best", "≈ best", "", "n too small", ""]);
+  assert.equal(marks[0].title, "The best mean of at least 3 values");
   assert.match(marks[1].title, /^Cannot be told from the best, p = 0\.225: t-test, paired over 3 equal seeds, corrected by Holm for 2 comparisons with the best; 2 groups of fewer than 3 values are not compared$/);
   assert.match(marks[2].title, /^Differs from the best, p < 0\.001: t-test, paired over 3 equal seeds, /);
   const [, alone] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, 2.2, 3), runs("c/s#", 9)], "min");
@@ -40,6 +41,8 @@ test("the best is marked together with what cannot be told from it", () => {
   assert.match(part.title, /paired over 3 equal seeds without 1 value of other seeds$/);
   const numbered = marksOfBest([runs("x/run1#", 1, 2, 3), runs("y/run2#", 1.1, 2.2, 2.8)], "max");
   assert.match(numbered[1].title + numbered[0].title, /Welch’s t-test/, "runs without equal numbers are not paired");
+  const [, , third] = marksOfBest([runs("a/s#", 2, 2, 2), runs("b/run9#", 1, 2, 3), runs("c/s#", 2.5, 2.5, 2.6)], "min");
+  assert.match(third.title, /^Cannot be told from the best, p = 0\.\d+: Welch’s t-test$/, "of two best, the one that is closer");
 });
 
 test("runs with equal values of a hyperparameter such as seed are pairs, as in the shell", () => {
@@ -55,7 +58,7 @@ test("nothing is marked for a single group, and the best one has three values, u
   const textsOf = (/** @type {readonly (Map<string, number>)[]} */ ...groups) => marksOfBest(groups, "min").map(({ mark }) => mark);
   assert.deepEqual(textsOf(runs("a/s#", 1, 2, 3), runs("b/s#", NaN)), ["", ""]);
   assert.deepEqual(textsOf(runs("a/s#", 1, 2), runs("b/s#", 3, 4, 5), runs("c/s#", 3, 4, 5)), ["n too small", "best", "best"], "both of equal means");
-  assert.deepEqual(textsOf(runs("a/s#", 1, 2), runs("b/s#", 3), runs("c/s#", 1.5)), ["best, n too small", "", "best, n too small"]);
+  assert.deepEqual(textsOf(runs("a/s#", 1, 2), runs("b/s#", 3), runs("c/s#", 1.5)), ["best, n too small", "n too small", "best, n too small"]);
   const [, collapsed] = marksOfBest([runs("a/s#", 1, 2, 3), runs("b/s#", 1.1, NaN, 2.2, 3.5)], "min");
   assert.match(collapsed.title, /; without 1 value not finite$/);
 });

@@ -177,20 +177,18 @@ const NAMES = { last: "last", min: "lowest", max: "highest" };
  * @returns {Row[]}
  */
 export function valueRows(columns, factsOf, tags, valueOf, averaging) {
-  const hasGroups = columns.some(({ isGroup }) => isGroup);
-  const hparams = hasGroups ? hparamsOf(columns, factsOf) : [];
+  const hparams = columns.some(({ isGroup }) => isGroup) ? hparamsOf(columns, factsOf) : [];
   /** @param {string} tag @param {"last" | "min" | "max"} which @returns {Row} */
   const rowOf = (tag, which) => {
-    const cells = columns.map(/** @returns {Cell} */ ({ runs, isGroup }) => {
+    const cells = columns.map(({ runs, isGroup }) => {
       const values = runs.map(({ name }) => valueOf(name, tag));
       if (values.includes(undefined)) return { text: "…" };
       const logged = values.flatMap((value) => value ?? []);
       const names = runs.flatMap(({ name }, i) => (values[i] ? [name] : []));
       if (logged.length === 0) return { text: NOT_LOGGED, isMissing: true };
-      // Beside groups, a run is one of a single value.
-      const byRun = hasGroups && averaging.average === "mean" ? new Map(names.map((name, i) => [name, logged[i][which]])) : undefined;
-      if (!isGroup) return { ...cellOfValue(logged[0], which), values: byRun };
+      if (!isGroup) return cellOfValue(logged[0], which);
       const live = runs.filter(({ name }, i) => values[i] && factsOf.get(name)?.live).length;
+      const byRun = averaging.average === "mean" ? new Map(names.map((name, i) => [name, logged[i][which]])) : undefined;
       return { ...cellOfGroup(logged, which, runs.length - logged.length, live, averaging), values: byRun };
     });
     const [base] = cells;

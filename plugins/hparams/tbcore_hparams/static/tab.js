@@ -75,7 +75,7 @@ export function useTab(host, loadedSweep, answers) {
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
     runColorOf: ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR,
-    ...bestTextsOf(metric, passingRows.length, rows.bestRow, sweep.grouped?.averageName),
+    ...bestTextsOf(metric, passingRows.length, rows.bestRow, sweep.grouped?.averageName, rows.marks.get(rows.bestRow ?? -1)?.title),
     importance: useImportance(sweep, metric, passingRows),
     hoveredRow,
     hover,
@@ -104,15 +104,17 @@ export function useTab(host, loadedSweep, answers) {
  * @param {number} numRows  that are shown
  * @param {number | null} row  the best
  * @param {string | undefined} average  in words; undefined if rows have none
+ * @param {string} [why]  the title of its mark
  * @returns {{ bestText: string, bestFigure: string | null }}
  */
-function bestTextsOf(metric, numRows, row, average) {
+function bestTextsOf(metric, numRows, row, average, why = "") {
   if (!metric) return { bestText: "", bestFigure: null };
   const name = formatName(metric.label);
   const { count = 0, diverged = 0 } = metric.statistics?.[row ?? -1] ?? {};
   if (row === null || !count) return { bestText: `The best ${name} of the ${plural(numRows, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}`, bestFigure: null };
   const figure = metric.figure?.(row)?.average ?? cellText(metric, row);
-  return { bestText: `The best ${average} ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${figure} (n = ${count}${diverged > 0 ? `, ${diverged} diverged` : ""})` };
+  const [least = ""] = / of at least \d+ values/.exec(why) ?? [];
+  return { bestText: `The best ${average} ${name}${least}${least && ","} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${figure} (n = ${count}${diverged > 0 ? `, ${diverged} diverged` : ""})` };
 }
 
 /**

@@ -58,7 +58,7 @@ function loggedOf(runs, values, last, attribute) {
 }
 
 /**
- * What stands beside the means of a column by which the list is sorted: the first one is the best.
+ * What stands beside the means of a column by which the list is sorted: the best is the highest if it descends, else the lowest.
  * @param {ReadonlyMap<string, readonly string[]>} members
  * @param {Values} values
  * @param {Values | null} last  what `lastIn` returns
