@@ -200,6 +200,8 @@ class Profile:
         self.requested_urls: list[str] = []
         self._hosts: set[str] = set()
         self._empty: Any = None
+        self._past_pages: set[Any] = set()
+        """Those that `reset` closed: a message of theirs that comes later is no later test's."""
         self.context.on("console", self._on_console)
         self.context.on("weberror", lambda error: self._on_error(f"uncaught: {error.error}"))
         self.context.on("request", lambda request: self.requested_urls.append(request.url))
@@ -251,6 +253,7 @@ class Profile:
         if self._empty is None:
             self._empty = self.context.new_page()
         for page in self.pages():
+            self._past_pages.add(page)
             page.close()
         session = self.context.new_cdp_session(self._empty)
         for scheme, host in {urlsplit(url)[:2] for url in self.requested_urls}:
@@ -268,11 +271,13 @@ class Profile:
             record.clear()
 
     def _on_console(self, message: Any) -> None:
+        if message.page in self._past_pages:
+            return
         text = f"{message.text} ({message.location.get('url')})"
         if message.type == "error":
             self._on_error(f"console: {text}")
-        else:
-            self.console.append(f"{message.type}: {text}")
+        where = message.page.url if message.page else "no page"
+        self.console.append(f"{message.type}: {text} in {where}")
 
     def _on_error(self, text: str) -> None:
         self.errors.append(text)
