@@ -100,6 +100,6 @@ def t_p_value(t: float, freedom: float) -> float:
 def t_quantile(freedom: int) -> float:
     """The distance from 0 that 95 % of Student's t distribution are within."""
     t = 0.0
-    for step in 2.0 ** np.arange(3, -50, -1):
+    for step in (2.0**power for power in range(3, -50, -1)):
         t += step * (t_p_value(t + step, freedom) > MAX_P)
     return t
