@@ -46,7 +46,8 @@ def server(serve_for_module: Any, logdir: Path) -> Any:
 def test_the_best_is_marked_with_all_that_cannot_be_told_from_it(
     open_page: Any, logdir: Path
 ) -> None:
-    """The same in the run list, in HParams, in Compare and in a terminal; only of means."""
+    """The same in the run list, in HParams, in Compare and in a terminal; of medians and
+    interquartile means only the best, which no group of fewer than three is either."""
     page = open_page("#hparams&group=seeds&columns=val/loss:min&sort=%2Bval/loss:min")
     in_list = """() => Object.fromEntries([...document.querySelectorAll('.tb-row')]
       .filter((row) => row.ariaLevel === '1')
@@ -71,8 +72,12 @@ def test_the_best_is_marked_with_all_that_cannot_be_told_from_it(
     until(lambda: page.evaluate(in_compare) == list(MARKS.values()))
     text = "() => tb.all('.compare-table')[0].innerText"
     assert "1.45 ± 0.19 SE" in page.evaluate(text)
+    medians = {**MARKS, "b/*": ""}
     page = open_page("#compare&group=seeds&average=median")
-    until(lambda: page.evaluate(in_compare) == ["", "", "", "", "best"])
+    until(lambda: page.evaluate(in_compare) == list(medians.values()))
+    page = open_page("#hparams&group=seeds&average=iqm&columns=val/loss:min&sort=%2Bval/loss:min")
+    until(lambda: page.evaluate(in_list) == {**medians, "d/*": "n<3", "e/s0": "n<3"})
+    until(lambda: page.evaluate(in_hparams) == medians)
 
     line = [sys.executable, "-m", "tbcore", "report", str(logdir), "--by", "seeds"]
     line += ["--columns", "val/loss:min", "--sort", "val/loss:min"]

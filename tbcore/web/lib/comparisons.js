@@ -27,18 +27,21 @@ export function isRepetition(name) {
 /**
  * What stands beside the figure of each group: that it is the best, cannot be told from the best, or has
  * too few values; and why. A group of too few is the best only if all are. Empty texts for others, and
- * for all if fewer than two groups have a finite value.
+ * for all if fewer than two groups have a finite value. Only means are compared: of other averages, those
+ * that are not the best have no mark.
  * @param {readonly (Group | null | undefined)[]} groups
  * @param {"min" | "max"} goal
  * @param {readonly Hyperparameter[]} [hparams]  of the runs; those that number repetitions may tell which runs are pairs
+ * @param {readonly number[]} [averages]  of the groups, if they are not means
  * @returns {{ mark: "" | "best" | "best, n too small" | "≈ best" | "n too small", title: string }[]}
  */
-export function marksOfBest(groups, goal, hparams = []) {
+export function marksOfBest(groups, goal, hparams = [], averages) {
   const given = bySeeds(groups.map((group) => new Map([...(group ?? [])].filter(([, value]) => Number.isFinite(value)))), hparams);
   const numOut = groups.map((group, i) => (group?.size ?? 0) - given[i].size);
   const finite = given.filter((group) => group.size > 0);
   if (finite.length < 2) return given.map(() => ({ mark: "", title: "" }));
-  const differences = differencesFromBest(given, goal);
+  const differences = averages ? bestOf(given, goal, averages).map((isBest, i) => ({ p: isBest ? 2 : given[i].size < MIN_VALUES ? NaN : 0, best: given[i] })) : differencesFromBest(given, goal);
+  const what = averages ? "average" : "mean";
   const numCompared = differences.filter(({ p }) => p <= 1).length;
   const numLeft = differences.filter(({ p }) => Number.isNaN(p)).length;
   const corrected = numCompared > 1 ? `, corrected by Holm for ${numCompared} comparisons with the best` : "";
@@ -49,8 +52,9 @@ export function marksOfBest(groups, goal, hparams = []) {
     const numOthers = best.size + given[i].size - 2 * numPairs;
     const test = numPairs > 0 ? `t-test, paired over ${numPairs} equal seeds${numOthers > 0 ? ` without ${plural(numOthers, "value")} of other seeds` : ""}` : "Welch’s t-test";
     const why = `p ${p < 0.001 ? "< 0.001" : `= ${Number(p.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}${numOut[i] > 0 ? `; without ${plural(numOut[i], "value")} not finite` : ""}`;
-    if (p === 2) return isKnown ? { mark: "best", title: `The best mean of at least ${MIN_VALUES} values` } : { mark: "best, n too small", title: `The best mean, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
+    if (p === 2) return isKnown ? { mark: "best", title: `The best ${what} of at least ${MIN_VALUES} values` } : { mark: "best, n too small", title: `The best ${what}, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
     if (Number.isNaN(p)) return given[i].size > 0 ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
+    if (averages) return { mark: "", title: "" };
     return p < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };
   });
 }
@@ -87,16 +91,8 @@ function bySeed(group) {
  * @param {"min" | "max"} goal
  */
 export function differencesFromBest(groups, goal) {
-  const sign = goal === "min" ? 1 : -1;
-  const least = groups.some(({ size }) => size >= MIN_VALUES) ? MIN_VALUES : 1;
-  const ranges = groups.map((group) => {
-    const values = [...group.values()];
-    // Half of the mean, so that no sum overflows.
-    const mean = group.size >= least ? values.reduce((sum, value) => sum + (sign * value) / 2 / values.length, 0) : Infinity;
-    return [mean - ROUNDING * largestOf(values), mean + ROUNDING * largestOf(values)];
-  });
-  const limit = ranges.reduce((least, [, high]) => Math.min(least, high), Number.MAX_VALUE);
-  const isBest = ranges.map(([low]) => low <= limit);
+  // Half of the mean, so that no sum overflows.
+  const isBest = bestOf(groups, goal, groups.map((group) => [...group.values()].reduce((sum, value) => sum + value / 2 / group.size, 0)));
   // Many may have the same values, such as an accuracy of 1: these are compared once.
   const all = [...new Map(groups.filter((_, i) => isBest[i]).map((group) => [JSON.stringify([...group]), group])).values()];
   const found = groups.map((group, i) => {
@@ -109,6 +105,19 @@ export function differencesFromBest(groups, goal) {
   let most = 0;
   for (const [rank, one] of compared.entries()) one.p = Math.min(1, (most = Math.max(most, one.p * (compared.length - rank))));
   return found;
+}
+
+/** Which groups have the best average, of those with enough values if there are any: several if only rounding errors differ. @param {readonly Group[]} groups @param {"min" | "max"} goal @param {readonly number[]} averages */
+function bestOf(groups, goal, averages) {
+  const sign = goal === "min" ? 1 : -1;
+  const least = groups.some(({ size }) => size >= MIN_VALUES) ? MIN_VALUES : 1;
+  const ranges = groups.map((group, i) => {
+    const average = group.size >= least ? sign * averages[i] : Infinity;
+    const margin = ROUNDING * largestOf([...group.values()]);
+    return [average - margin, average + margin];
+  });
+  const limit = ranges.reduce((least, [, high]) => Math.min(least, high), Number.MAX_VALUE);
+  return ranges.map(([low]) => low <= limit);
 }
 
 /** The seeds over which two groups are compared in pairs; none if they have too few in common. @param {Group} a @param {Group} b */

@@ -31,7 +31,7 @@ import { compareNames } from "tbcore/text-names.js";
  * @property {boolean} [isMissing]  whether the column lacks it
  * @property {string} [mark]  such as `best`
  * @property {string} [why]  a test for it
- * @property {ReadonlyMap<string, number>} [values]  of a group, whose mean is \`value\`: those of its runs
+ * @property {ReadonlyMap<string, number>} [values]  of a group, whose average is \`value\`: those of its runs
  * @property {number} [value]  to compute how far it is from the baseline's
  * @property {string} [change]  that distance
  *
@@ -188,13 +188,13 @@ export function valueRows(columns, factsOf, tags, valueOf, averaging) {
       if (logged.length === 0) return { text: NOT_LOGGED, isMissing: true };
       if (!isGroup) return cellOfValue(logged[0], which);
       const live = runs.filter(({ name }, i) => values[i] && factsOf.get(name)?.live).length;
-      const byRun = averaging.average === "mean" ? new Map(names.map((name, i) => [name, logged[i][which]])) : undefined;
+      const byRun = new Map(names.map((name, i) => [name, logged[i][which]]));
       return { ...cellOfGroup(logged, which, runs.length - logged.length, live, averaging), values: byRun };
     });
     const [base] = cells;
     for (const cell of cells.slice(1)) cell.change = changeOf(base.value, cell.value);
     const [better, other] = extremesOf(tag);
-    if (!other) markBest(cells, better, hparams);
+    if (!other) markBest(cells, better, hparams, averaging.average === "mean");
     return { key: `${which} ${tag}`, label: tag, note: NAMES[which], cells, isSame: areSame(cells) };
   };
   return tags.flatMap((tag) => /** @type {("last" | "min" | "max")[]} */ (["last", ...extremesOf(tag)]).map((which) => rowOf(tag, which)));
@@ -251,9 +251,9 @@ function hparamsOf(columns, factsOf) {
   return [...found];
 }
 
-/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which @param {ReturnType<typeof hparamsOf>} hparams */
-function markBest(cells, which, hparams) {
-  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which, hparams) : [];
+/** Marks the cells with the best value, unless all have it, and means of groups that cannot be told from the best one. @param {Cell[]} cells @param {"min" | "max"} which @param {ReturnType<typeof hparamsOf>} hparams @param {boolean} areMeans */
+function markBest(cells, which, hparams, areMeans) {
+  const marks = cells.every(({ values, isMissing }) => values || isMissing) ? marksOfBest(cells.map(({ values }) => values), which, hparams, areMeans ? undefined : cells.map(({ value }) => Number(value))) : [];
   const numbers = cells.flatMap(({ value }) => (value !== undefined && Number.isFinite(value) ? [value] : []));
   const best = numbers.reduce((a, b) => (which === "min" ? Math.min(a, b) : Math.max(a, b)), which === "min" ? Infinity : -Infinity);
   const areEqual = numbers.every((number) => number === best);

@@ -99,8 +99,8 @@ function highestScoring(metrics) {
 }
 
 /**
- * The rows with the best finite value; those with the best mean if the rows are groups with means. A single
- * value does not count as best.
+ * The rows with the best finite value; those that are marked as the best if the rows are groups with averages. A
+ * single value does not count as best.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
@@ -119,8 +119,8 @@ export function bestRows(rows, metric, goal, marks = new Map()) {
 }
 
 /**
- * What stands beside the rows of groups: which is the best by the mean, and which cannot be told from it, and of
- * how many runs that is, if not of all; empty unless the rows are groups with means. What the figure says of
+ * What stands beside the rows of groups: which is the best by the average, and which cannot be told from it, and of
+ * how many runs that is, if not of all; empty unless the rows are groups with averages. What the figure says of
  * itself, that n is too small, is not said again.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
@@ -129,10 +129,10 @@ export function bestRows(rows, metric, goal, marks = new Map()) {
  * @returns {ReadonlyMap<number, { mark: string, title: string }>}
  */
 export function bestMarks(rows, metric, goal, { sessions, grouped } = { sessions: [], grouped: null }) {
-  const { values, average, figure, statistics } = metric ?? {};
-  if (!values || average !== "mean") return new Map();
+  const { values, average, cells = [], figure, statistics } = metric ?? {};
+  if (!values) return new Map();
   const hparams = grouped?.repeated.map(({ column, cells }) => /** @type {const} */ ([column.key, new Map(sessions.map(({ name, index }) => [name, cells[index]]))]));
-  const marks = marksOfBest(rows.map((row) => values[row]), goal, hparams);
+  const marks = marksOfBest(rows.map((row) => values[row]), goal, hparams, average === "mean" ? undefined : rows.map((row) => Number(cells[row])));
   return new Map(
     rows.map((row, i) => {
       const { mark, title } = marks[i];

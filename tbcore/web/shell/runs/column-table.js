@@ -72,12 +72,12 @@ export function makeTable(state) {
   });
   /** The hyperparameters that may tell which runs of groups are pairs, where means are compared. */
   const repetitions = computed(() => (members.value && sorted.value && average.value === "mean" && hasAverages(sorted.value.column.attribute) ? repetitionsIn(attributes) : []));
-  /** What stands beside the means of the column that the list is sorted by. */
+  /** What stands beside the averages of the column that the list is sorted by. */
   const marks = computed(() => {
-    const { column, values, isDescending } = sorting.value ?? {};
-    if (!column || !values || !members.value || average.value !== "mean" || !hasAverages(column.attribute)) return null;
+    const { column, values, isDescending, groups } = sorting.value ?? {};
+    if (!column || !values || !members.value || !hasAverages(column.attribute)) return null;
     const hparams = repetitions.value.map((text) => /** @type {const} */ ([text, attributes.columnOf(text).value ?? new Map()]));
-    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true, hparams);
+    return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true, hparams, average.value === "mean" ? undefined : (groups ?? undefined));
   });
   /** The widths of the columns in a list of these rows. Those that are empty there have few characters. @param {readonly Row[]} rows @returns {Widths} */
   const widthsFor = (rows) =>

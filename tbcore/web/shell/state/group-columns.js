@@ -58,16 +58,18 @@ function loggedOf(runs, values, last, attribute) {
 }
 
 /**
- * What stands beside the means of a column by which the list is sorted: the best is the highest if it descends, else the lowest.
+ * What stands beside the averages of a column by which the list is sorted: the best is the highest if it descends, else the lowest.
  * @param {ReadonlyMap<string, readonly string[]>} members
  * @param {Values} values
  * @param {Values | null} last  what `lastIn` returns
  * @param {Attribute | null} attribute
  * @param {boolean} isDescending
  * @param {Parameters<typeof marksOfBest>[2]} [hparams]
+ * @param {ReadonlyMap<string, Statistics>} [statistics]  of the groups, if these do not show means
  */
-export function marksOfColumn(members, values, last, attribute, isDescending, hparams) {
-  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min", hparams);
+export function marksOfColumn(members, values, last, attribute, isDescending, hparams, statistics) {
+  const averages = statistics && Array.from(members.keys(), (name) => Number(statistics.get(name)?.average));
+  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min", hparams, averages);
   return new Map(Array.from(members.keys(), (name, i) => [name, marks[i]]));
 }
 
