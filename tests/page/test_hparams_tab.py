@@ -634,6 +634,7 @@ def test_metrics_of_the_run_above_belong_to_its_only_session(
         losses = [(step, 1 / (step + index + 1)) for step in range(4)]
         write_run(logdir, f"out{index}", scalars={"eval/loss": losses}, dtype="float64")
         write_session(logdir, f"out{index}/170000{index}.5", {"learning_rate": 10.0**-index})
+    write_run(logdir, "plain", scalars={"eval/loss": [(0, 1.0)]})
     tab = open_tab("&hparams.show=table", serve(logdir))
     assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "eval/loss", "learning_rate"]
     assert [row[1:3] for row in tab.rows()] == [
@@ -641,6 +642,7 @@ def test_metrics_of_the_run_above_belong_to_its_only_session(
         ["0.20000", "0.1"],
         ["0.25000", "1"],
     ]
+    tab.wait_for_count("3 sessions, 1 run without hyperparameters")
     tab.page.get_by_role("button", name="Sessions and curves of out2/1700002.5").click()
     tab.page.wait_for_function("() => tb.all('.details .tb-chart-canvas').length === 1")
     Page(tab.page).run("out1").hover()

@@ -60,6 +60,10 @@ export function useTab(host, loadedSweep, answers) {
   const { metric } = view;
   const runColors = useMemo(() => colorsOfRuns(runs), [runs]);
   const { passingRows, ...rows } = useRows(sweep, view, runColors);
+  const numWithout = useMemo(() => {
+    const sessionOf = sessionFinder(sweep.sessions.map(({ name }) => name));
+    return runs.filter(({ name }) => sessionOf(name) === null).length;
+  }, [sweep.sessions, runs]);
   /** The row to scroll to; a new object each time, so that the same row can be shown again. */
   const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
   const { hoveredRow, hover } = useHoveredRow(host, sweep);
@@ -71,6 +75,8 @@ export function useTab(host, loadedSweep, answers) {
     answers,
     ...rows,
     passingRows,
+    /** How many of the runs that are selected belong to no session. */
+    numWithout,
     ...useColors(theme, view, rows.candidates),
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */

@@ -147,13 +147,14 @@ export function StatusLine({ tab }) {
   </div>`;
 }
 
-/** How many sessions or groups are shown, in words. @param {import("./tab.js").Tab} tab */
-function countsText({ host, sweep, candidates, rows }) {
+/** How many sessions or groups are shown, and what is left out, in words. @param {import("./tab.js").Tab} tab */
+function countsText({ host, sweep, candidates, rows, numWithout }) {
   const { grouped } = sweep;
   const noun = !grouped && sweep.groups.length === sweep.sessions.length ? "session" : "group";
   const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
   const numHidden = grouped ? grouped.numLeftOut : sweep.groups.length - candidates.length;
   const hidden = grouped ? plural(numHidden, "session") : `${formatStep(numHidden)} more`;
   const why = `${host.archived.value.size > 0 ? "archived, " : ""}not found or not selected in the list of runs`;
-  return numHidden > 0 ? `${shown}, ${hidden} ${why}` : shown;
+  const others = `${plural(numWithout, "run")} without hyperparameters`;
+  return [shown, numHidden > 0 && `${hidden} ${why}`, numWithout > 0 && others].filter(Boolean).join(", ");
 }
