@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _DECIMAL = re.compile(r"(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?", re.ASCII | re.IGNORECASE)
@@ -27,6 +28,12 @@ def tag_rank(tag: str) -> int:
     """
     ranks = (rank for rank, words in enumerate(_FIRST) if words.search(tag))
     return next(ranks, len(_FIRST))
+
+
+def default_tags(tags: Iterable[str], num_runs: Mapping[str, int]) -> list[str]:
+    """The three tags that most runs have; of equally many, what most readers look at first, since
+    writers of CSV and others begin with an epoch or a learning rate."""
+    return sorted(tags, key=lambda tag: (-num_runs[tag], tag_rank(tag)))[:3]
 
 
 def name_key(name: str) -> list[tuple[Any, ...]]:

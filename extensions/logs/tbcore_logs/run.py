@@ -238,6 +238,11 @@ class Run:
         return time_of(view.last_event_time if is_known else None)
 
     @property
+    def last_step(self) -> int | None:
+        """The highest step of all events but graphs; None without one."""
+        return self._data.view.highest_step()
+
+    @property
     def state(self) -> str | None:
         """`live` if the run was written to in the last five minutes, as of the last scan, else
         `quiet`. A run of another program that says how it ended is `finished` or `failed`; for one

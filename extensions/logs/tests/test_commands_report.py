@@ -60,6 +60,19 @@ def test_a_table_has_what_differs_and_values(logdir: Path) -> None:
     assert [row[4] for row in found] == ["█▃▁", "█▄▁", "▅▅!"]
 
 
+def test_tags_and_steps_are_those_of_ls(tmp_path: Path) -> None:
+    """Losses before what a writer logs first; the last step of all tags, not of those that are
+    shown."""
+    scalars = {"epoch": [(0, 1.0)], "grad_norm": [(7, 1.0)], "acc": [(0, 0.5)], "loss": [(0, 0.1)]}
+    write_run(tmp_path, "a", scalars=scalars)
+    [header, _, row] = rows(report(tmp_path).output)
+    assert [name for name in header if name] == ["run", "step", "loss", "acc", "epoch"]
+    assert row[1] == "7"
+    names, values = CliRunner().invoke(cli, ["ls", str(tmp_path)]).output.splitlines()
+    assert names.split()[-3:] == ["loss:last", "acc:last", "epoch:last"]
+    assert values.split()[2] == "7"
+
+
 @pytest.mark.parametrize(
     ("zone", "expected"),
     [

@@ -187,7 +187,7 @@ def run_rows(
     return [row[len(_SORT_KEYS) :] for row in _sorted(rows, known, order, reverse=reverse)]
 
 
-def fields_of(logs: Logs, last_steps: Mapping[str, int | None]) -> Fields:
+def fields_of(logs: Logs) -> Fields:
     """A function for the cells of a run in _SORT_KEYS and RUN_COLUMNS."""
     sizes = logs.sizes
 
@@ -198,7 +198,7 @@ def fields_of(logs: Logs, last_steps: Mapping[str, int | None]) -> Fields:
         took = (last - started).total_seconds() if last and started else None
         age = None if last is None else -last.timestamp()
         keys = [started, sizes.get(name), run.source, age]
-        return [*keys, run.state, name, last_steps[name], last, took]
+        return [*keys, run.state, name, run.last_step, last, took]
 
     return fields
 

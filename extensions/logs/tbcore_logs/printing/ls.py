@@ -7,7 +7,7 @@ from typing import Any
 
 from tbcore.engine import Attribute, size
 from tbcore_logs.noted import RunNotes
-from tbcore_logs.order import tag_rank
+from tbcore_logs.order import default_tags
 from tbcore_logs.printing.access import LogSelection, read
 from tbcore_logs.printing.columns import (
     column_of,
@@ -31,7 +31,6 @@ from tbcore_logs.printing.output import (
     short_time,
 )
 
-_NUM_DEFAULT_TAGS = 3
 _OWN_COLUMNS = (
     PrintedColumn("state"),
     PrintedColumn("run", is_name=True),
@@ -61,13 +60,10 @@ def list_runs(
     logs, names = selection.opened()
     read(logs, logs)
     attributes = logs.attributes()
-    last_steps = attributes.last_steps() if by is None else [None] * len(attributes.runs)
-    fields = fields_of(logs, dict(zip(attributes.runs, last_steps, strict=True)))
+    fields = fields_of(logs)
     if columns is None:
         known = attributes.index.scalar_tags
-        # Writers of CSV and others begin with an epoch or a learning rate.
-        tags = sorted(known.most_common(), key=lambda tag: (-known.num_runs[tag], tag_rank(tag)))
-        tags = tags[:_NUM_DEFAULT_TAGS]
+        tags = default_tags(known.most_common(), known.num_runs)
         chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
     elif by is None:
         chosen = columns_of(columns, logs, attributes, fields)

@@ -30,6 +30,7 @@ from tbcore_logs.commands.arguments import folders_of
 from tbcore_logs.drawings import SCHEMES, chart_svg, colors_of
 from tbcore_logs.groups import Groups, curve_of
 from tbcore_logs.noted import RunNotes
+from tbcore_logs.order import default_tags
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.columns import (
     Column,
@@ -45,7 +46,6 @@ from tbcore_logs.printing.drawing import sparkline
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.output import short, short_count, short_time
 
-_NUM_DEFAULT_TAGS = 3
 _SPARKLINE_WIDTH = 12
 _WIDTH = 720
 """Width of a drawing in pixels."""
@@ -84,7 +84,7 @@ def report(
     attributes = cache(logs.attributes)
     found = [logs[name] for name in names]
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)
-    tags = [tag for tag, _ in num_runs.most_common(_NUM_DEFAULT_TAGS)]
+    tags = default_tags(num_runs, num_runs)
     if selection.tags is not None:
         tags = selection.tags_of(num_runs, need_all=True)
     if columns is None:
@@ -192,11 +192,9 @@ def _rows(
             )
             for (name, size, *cells), members in zip(table.texts, table.members, strict=True)
         ]
-    tags = [column.tag for column in columns if column.tag is not None]
-    steps = {run.name: _last_step(run, tags) for run in runs}
     rows = []
     labels = notes.labels(names)
-    fields = fields_of(logs, steps)
+    fields = fields_of(logs)
     for _, name, step, _, _, *cells in run_rows(
         fields, names, columns, order=order, reverse=reverse
     ):
@@ -204,12 +202,6 @@ def _rows(
         color = notes.color(name, "")
         rows.append(_Row(labels[name], short_count(step), texts, [logs[name]], color))
     return rows
-
-
-def _last_step(run: Run, tags: Sequence[str]) -> int | None:
-    """The highest of the steps of the tags' last points."""
-    last = [series.last for tag in tags if (series := _series(run, tag))]
-    return max((point.step for point in last if point), default=None)
 
 
 def _about(runs: Sequence[Run]) -> str:

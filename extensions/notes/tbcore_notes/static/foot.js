@@ -46,7 +46,7 @@ function ArchivedLine({ store }) {
   const toggle = () => query.set(withArchived(query.value, !shows));
   if (shows) {
     return html`<div class="tb-legend tb-notes-archived">
-      <span>${archived.size === 0 ? "No run is archived." : "These runs are archived. Bring back is in their menus."}</span>
+      <span>${archived.size === 0 ? "No run is archived." : "These runs are archived. Their menus have “Bring back”."}</span>
       <button type="button" class="tb-button" onClick=${toggle}>Show the other runs</button>
       ${archived.size > 0 && store.refusal.value === null && html`<span class="tb-notes-words"><${Code} text=${filesText(archived, store.owns, store.page.logdir())} /></span>`}
     </div>`;
