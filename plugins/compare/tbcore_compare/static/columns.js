@@ -30,7 +30,11 @@ const MAX_RUNS = 1000;
  */
 export function columnsOf(runs, grouping, base) {
   const all = grouping
-    ? grouping.groups.map((group) => ({ name: group.name, label: group.name, color: group.color, runs: group.runs, isGroup: true, archived: grouping.archived.get(group.name)?.length }))
+    ? grouping.groups.map(({ name, color, runs }) => {
+        const archived = grouping.archived.get(name)?.length;
+        // As in the list, a run that is alone in its group has its own name.
+        return { name, label: runs.length === 1 && !archived ? runs[0].label : name, color, runs, isGroup: true, archived };
+      })
     : runs.map((run) => ({ name: run.name, label: run.label, color: run.color, runs: [run], isGroup: false }));
   const first = all.find(({ name }) => name === base) ?? all[0];
   /** @type {Column[]} */

@@ -6,7 +6,7 @@ import { MAX_COLUMNS, columnsOf, leftOut } from "../../tbcore_compare/static/col
 import { changeOf, extremesOf, hparamRows, tagRows, timeRows, valueRows } from "../../tbcore_compare/static/rows.js";
 import { partsOf } from "../../tbcore_compare/static/texts.js";
 
-const run = (name) => ({ name, color: "#000000", group: null });
+const run = (name) => ({ name, label: name, color: "#000000", group: null });
 const names = (count) => Array.from({ length: count }, (_, i) => run(`run${i}`));
 const grouping = (sizes) => ({
   average: "mean",
@@ -34,6 +34,8 @@ test("a group is compared with all of its runs, or left out", () => {
   const { all, columns } = columnsOf([], grouping([600, 600, 400]), undefined);
   assert.deepEqual(columns.map(({ name, archived }) => [name, archived]), [["g0", undefined], ["g2", 2]]);
   assert.match(leftOut(all, columns), /^2 of the 3 groups that are shown are compared, “g1” is left out: /);
+  const alone = columnsOf([], grouping([1, 2, 1]), undefined).all;
+  assert.deepEqual(alone.map(({ label }) => label), ["g0/run0", "g1", "g2"], "one run has its name, unless others of its group are archived");
 });
 
 test("hyperparameters differ by type and value, and a run without one says so", () => {
