@@ -592,6 +592,16 @@ def test_the_step_of_the_best_value_is_everywhere_where_the_value_is(
     tab.page.wait_for_function("() => tb.all('.at-step')[0]?.textContent === 'at step 50'")
     assert "at step" not in tab.headings()
     assert {row["val/loss at step"] for row in csv_rows()} == {"50"}
+    # In the line about the best row it is whole, or is left out.
+    seen = """(width) => {
+      const [row] = tb.all('.best-row');
+      row.style.maxWidth = `${width}px`;
+      const line = row.querySelector('.at-step').getBoundingClientRect();
+      const text = row.querySelector('.at-step span').getBoundingClientRect();
+      return text.top >= line.bottom ? 'left out' : text.right <= line.right + 1 ? 'whole' : 'cut';
+    }"""
+    found = {tab.page.evaluate(seen, width) for width in range(600, 200, -20)}
+    assert found == {"whole", "left out"}
 
 
 def test_rows_that_are_not_finite_stand_beside_the_others(

@@ -118,7 +118,7 @@ export function StatusLine({ tab }) {
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
       <span class="what">Best ${sweep.grouped ? `${sweep.grouped.averageName} ` : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
-      <span class="at-step">${tab.stepText(metric, bestRow)}</span>
+      <span class="at-step"><span>${tab.stepText(metric, bestRow)}</span></span>
       <span class="where">
         <span class="run">${formatName(sweep.groups[bestRow].label)}</span>
         ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${cellText(column, bestRow)}</b></span>`)}
