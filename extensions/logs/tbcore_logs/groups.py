@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,12 +317,14 @@ def marks_of_best(
     values: Sequence[float | None],
     hparams: Callable[[str], Mapping[str, Any]],
     *,
+    goal: Literal["min", "max"] | None,
     is_lowest: bool,
 ) -> list[str]:
     """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
     `n too small`, both of the best of groups that all have too few values, or "".
 
-    None stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
+    `goal` says which mean is the best; without one, the first is called `lowest` or `highest`. None
+    stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
     `tbcore.values.differences_from_best` has the rule.
     """
     members: list[dict[str, float]] = [{} for _ in groups.names]
@@ -332,11 +334,12 @@ def marks_of_best(
     if sum(map(bool, members)) < 2:
         return [""] * len(members)
     keyed = _by_seeds(members, {run: hparams(run) for own in members for run in own})
-    p = differences_from_best(keyed, "min" if is_lowest else "max")
+    p = differences_from_best(keyed, goal or ("min" if is_lowest else "max"))
+    best = "best" if goal else "lowest" if is_lowest else "highest"
     is_known = max(map(len, members)) >= MIN_VALUES
     return [
-        ("best" if is_known else "best, n too small") if x > 1
-        else "≈ best" if x >= MAX_P
+        (best if is_known else f"{best}, n too small") if x > 1
+        else f"≈ {best}" if x >= MAX_P
         else "n too small" if np.isnan(x) and own
         else ""
         for x, own in zip(p.tolist(), members, strict=True)

@@ -25,11 +25,15 @@ from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore.engine import in_quotes
 from tbcore_logs import Logs
+from tbcore_logs.goals import guess_goal
 from tbcore_logs.groups import Groups, group_runs, marks_of_best, range_text
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))
 """tests/page/unit/run-groups.test.mjs tests the page with these cases."""
+
+GOALS = json.loads((Path(__file__).parents[3] / "tests" / "goals.json").read_text("utf-8"))
+"""tests/page/unit/comparisons.test.mjs tests the page with these."""
 
 PAIRS = json.loads((Path(__file__).parents[3] / "tests" / "comparisons.json").read_text("utf-8"))
 """tests/page/unit/comparisons.test.mjs tests the page with its `pairs`."""
@@ -401,11 +405,39 @@ def test_runs_with_equal_values_of_a_hyperparameter_such_as_seed_are_pairs(case:
         return {name: own[run] for name, own in case["hparams"].items() if run in own}
 
     groups = Groups(["a", "b", "c"], of_run)
-    marks = marks_of_best(groups, list(values), list(values.values()), hparams, is_lowest=True)
+    marks = marks_of_best(
+        groups, list(values), list(values.values()), hparams, goal="min", is_lowest=True
+    )
     assert marks == ["best", *("" if is_pair else "≈ best" for is_pair in case["paired"])]
 
 
 def test_no_group_that_was_not_compared_looks_as_if_it_differed() -> None:
     groups, values = Groups(["a", "b", "c", "d"], np.array([0, 0, 1, 2, 2, 3])), [1, 2, 3, 4, 5]
-    marks = marks_of_best(groups, list("uvwxyz"), [*values, None], lambda _: {}, is_lowest=True)
+    marks = marks_of_best(
+        groups, list("uvwxyz"), [*values, None], lambda _: {}, goal="min", is_lowest=True
+    )
     assert marks == ["best, n too small", "n too small", "n too small", ""]
+
+
+@pytest.mark.parametrize("goal", ["min", "max", ""])
+def test_a_name_says_whether_low_or_high_values_are_better(goal: str) -> None:
+    assert {name: guess_goal(name) or "" for name in GOALS[goal]} == dict.fromkeys(
+        GOALS[goal], goal
+    )
+
+
+def test_the_order_of_a_table_does_not_say_which_group_is_best(tmp_path: Path) -> None:
+    """The name of the tag does; without a goal, the first is the lowest or the highest."""
+    for name, value in {"a": 1.0, "b": 2.0}.items():
+        for seed in range(3):
+            scalars = {tag: [value + seed / 10] for tag in ("loss", "acc", "memory")}
+            write_run(tmp_path, f"{name}/s{seed}", scalars=scalars)
+
+    def marks(tag: str, *options: str) -> list[str]:
+        _, text = on_terminal("ls", tmp_path, "--by", "seeds", "--columns", tag, *options)
+        return re.findall(r"(?<=, )\w+", text)
+
+    assert marks("loss", "--sort", "loss") == marks("loss", "--sort", "loss", "-r") == ["best"]
+    assert marks("acc", "--sort", "acc") == ["best"]
+    assert marks("memory", "--sort", "memory") == ["lowest"]
+    assert marks("memory", "--sort", "memory", "-r") == ["highest"]

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { differencesFromBest, marksOfBest, tPValue, tQuantile } from "../../../tbcore/web/lib/comparisons.js";
+import { guessGoal } from "../../../tbcore/web/lib/goals.js";
 
+const GOALS = JSON.parse(readFileSync(new URL("../../goals.json", import.meta.url), "utf8"));
 const { cases, pairs, tails, quantiles } = JSON.parse(readFileSync(new URL("../../comparisons.json", import.meta.url), "utf8"));
 
 /** @param {number} found @param {number | null} expected @param {string} message @param {number} [tolerance] */
@@ -52,6 +54,10 @@ test("runs with equal values of a hyperparameter such as seed are pairs, as in t
     assert.deepEqual(others.map(({ title }) => /paired over 3 equal seeds/.test(title)), paired, about);
     assert.deepEqual(others.map(({ mark }) => mark), paired.map((/** @type {boolean} */ isPair) => (isPair ? "" : "≈ best")), about);
   }
+});
+
+test("the goal is guessed from names, and the last known word decides", () => {
+  for (const goal of ["min", "max", ""]) for (const name of GOALS[goal]) assert.equal(guessGoal(name) ?? "", goal, name);
 });
 
 test("nothing is marked for a single group, and the best one has three values, unless none has", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, formatGroupMarks, groupStatistics, groupTableOf, lastOf, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { decimalsOf, describeGroupCell, formatGroup, formatSpan, formatGroupCounts, formatGroupMarks, groupStatistics, groupTableOf, lastOf, marksOfColumn, measureGroups, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { membersOf } from "../../../tbcore/web/shell/state/grouped.js";
 import { cpuTime, generator } from "./tools.mjs";
 
@@ -27,6 +27,18 @@ function orders({ runs, groupOf, values }, hasMeans) {
   const statistics = hasMeans ? groupStatistics(membersOf(runs, groupOf), values) : null;
   return [false, true].map((isDescending) => sortGroups(runs, values, groupOf, statistics, { isDescending }).join(" "));
 }
+
+test("the name of a tag says which group is the best, whichever way the list is sorted", () => {
+  const { runs, groupOf, values } = grouped({ a: [1, 1.1, 1.2], b: [2, 2.1, 2.2] });
+  const marksOf = (/** @type {object} */ attribute, /** @type {boolean} */ isDescending) => {
+    const marks = marksOfColumn(membersOf(runs, groupOf), values, null, { ...LOSS, ...attribute }, isDescending);
+    return Array.from(marks.values(), ({ mark, title }) => mark && `${mark}: ${title}`);
+  };
+  for (const isDescending of [false, true]) assert.deepEqual(marksOf({}, isDescending), ["best: The best mean of at least 3 values", ""]);
+  assert.deepEqual(marksOf({ name: "acc" }, false), ["", "best: The best mean of at least 3 values"]);
+  assert.deepEqual(marksOf({ name: "memory" }, true), ["", "highest: The highest mean of at least 3 values"]);
+  assert.deepEqual(marksOf({ stat: "nan" }, false), ["lowest: The lowest mean of at least 3 values", ""], "a later NaN is no better");
+});
 
 test("a group shows its mean and deviation, not the value of one run", () => {
   const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN, Infinity], c: [NaN], d: [undefined], e: [0.5, NaN, 0.7, undefined] });

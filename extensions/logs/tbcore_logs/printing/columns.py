@@ -15,6 +15,7 @@ from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of, values_of
 from tbcore_logs.errors import instead
+from tbcore_logs.goals import guess_goal
 from tbcore_logs.groups import Groups, GroupStatistics, group_runs, marks_of_best, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
@@ -312,11 +313,14 @@ def group_table(
             known.append(column if name == "mean" else printed[-1].name)
             cells.append([None if value != value else computed(value) for value in values.tolist()])
         own_texts = [_figure(found, code) for code in range(len(members))]
-        if column is order:  # Its first values are the best ones.
+        if column is order:
+            _, name, stat, _ = column.attribute
+            # A later first NaN is no better, nor is a step.
+            goal = None if stat in ("nan", "argmin", "argmax") else guess_goal(name)
             finite = [
                 None if name in (column.ended or ()) else column.cells.get(name) for name in names
             ]
-            marks = marks_of_best(groups, names, finite, hparams, is_lowest=not reverse)
+            marks = marks_of_best(groups, names, finite, hparams, goal=goal, is_lowest=not reverse)
             own_texts = [
                 f"{text}, {mark}" if mark else text
                 for text, mark in zip(own_texts, marks, strict=True)

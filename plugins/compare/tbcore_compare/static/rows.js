@@ -1,7 +1,7 @@
 /** The rows of the table: what each column has, and whether that differs. No DOM. */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/format.js";
-import { groupFigure, marksOfBest, statisticsOf } from "tbcore/groups.js";
+import { groupFigure, guessGoal, marksOfBest, statisticsOf } from "tbcore/groups.js";
 import { compareNames } from "tbcore/text-names.js";
 
 /**
@@ -152,16 +152,10 @@ export function hparamErrors(columns, factsOf) {
 
 // --- values --------------------------------------------------------------------------------------
 
-/** Words in tags whose lowest values are the best, and whose highest are. */
-const LOW = /(^|[^a-z])(loss(es)?|err(or)?s?|cost|perplexity|ppl|nll|mse|rmse|mae|fid|wer|cer)([^a-z]|$)/i;
-const HIGH = /(^|[^a-z])(acc(uracy)?|auc|auroc|f1|rewards?|returns?|scores?|precision|recall|iou|map|bleu|psnr|ssim|r2)([^a-z]|$)/i;
-
 /** Which extremes of a tag are shown: the one that is the best, or both if that is not known. @param {string} tag @returns {("min" | "max")[]} */
 export function extremesOf(tag) {
-  const isLow = LOW.test(tag);
-  const isHigh = HIGH.test(tag);
-  if (isLow === isHigh) return ["min", "max"];
-  return isLow ? ["min"] : ["max"];
+  const goal = guessGoal(tag);
+  return goal ? [goal] : ["min", "max"];
 }
 
 const NAMES = { last: "last", min: "lowest", max: "highest" };

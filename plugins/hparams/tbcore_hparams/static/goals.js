@@ -1,43 +1,17 @@
 /**
- * Guesses which metric of a sweep matters most, and whether low or high values of it are better.
+ * Which metric of a sweep matters most, and which of its values are best.
  * Pure functions.
  */
 
-import { marksOfBest } from "tbcore/groups.js";
+import { guessGoal, marksOfBest } from "tbcore/groups.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Goal} Goal
  */
 
-/** Words in the name of a metric that suggest its goal. */
-const LOWER_IS_BETTER = new Set(
-  "loss losses err error errors cost perplexity ppl nll bce mse rmse mae mape smape kl divergence fid kid lpips wer cer ter eer regret brier energy latency time seconds duration distance".split(
-    " ",
-  ),
-);
-const HIGHER_IS_BETTER = new Set(
-  "acc accuracy reward rewards return returns score scores auc auroc auprc roc f1 f2 fbeta precision recall map ap iou miou dice psnr ssim bleu rouge meteor cider mrr ndcg hit hits r2 success win winrate elo top1 top5 throughput likelihood specificity sensitivity kappa mcc purity correlation".split(
-    " ",
-  ),
-);
 /** Names of metrics that are measured on held-out data. */
 const HELD_OUT = /(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|holdout)([^a-z]|$)/i;
-
-/**
- * Guesses the goal of a metric from the words of its name.
- * @param {string} name  of a metric, with or without its group
- * @returns {Goal | null} null if no word is known
- */
-export function guessGoal(name) {
-  // The last known word decides: "accuracy" in "loss/val_accuracy", "error" in "score_error".
-  const words = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase().split(/[^a-z0-9]+/);
-  for (const word of words.reverse()) {
-    if (LOWER_IS_BETTER.has(word)) return "min";
-    if (HIGHER_IS_BETTER.has(word)) return "max";
-  }
-  return null;
-}
 
 /**
  * The metric that is optimised by default: the first that an experiment declares, if most groups

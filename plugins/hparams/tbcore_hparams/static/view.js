@@ -2,10 +2,10 @@
  * The view: what the tab shows and how, from the settings in the page address. Pure functions.
  */
 
-import { isRepetition } from "tbcore/groups.js";
+import { guessGoal, isRepetition } from "tbcore/groups.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { parseFilters } from "./filters.js";
-import { defaultMetric, guessGoal } from "./goals.js";
+import { defaultMetric } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { isLogByDefault, isNumeric } from "./scales.js";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { shortText, stepText } from "../../tbcore_hparams/static/cell-text.js";
-import { bestRows, defaultMetric, finiteFirst, guessGoal } from "../../tbcore_hparams/static/goals.js";
+import { bestRows, defaultMetric, finiteFirst } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionFinder, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
@@ -125,12 +125,6 @@ test("the runs of a row are those of its sessions and those inside of them", () 
   assert.deepEqual(runsOfRows(runs, sweep.groups, [0]), ["a/0", "a/0/eval", "a/1"]);
   assert.deepEqual(runsOfRows(runs, sweep.groups, [1, 2]), ["b/eval", "c", "c/x/y"]);
   assert.deepEqual(runsOfRows(runs, sweep.groups, []), []);
-});
-
-test("the goal is guessed from names, and the last known word decides", () => {
-  for (const name of ["loss", "val_loss", "epoch_loss", "test/mse", "score_error", "valLoss", "perplexity"]) assert.equal(guessGoal(name), "min", name);
-  for (const name of ["hparam/accuracy", "val_acc", "mean_reward", "loss/top1", "F1", "ROC-AUC"]) assert.equal(guessGoal(name), "max", name);
-  for (const name of ["epoch", "lossless", "weights/norm"]) assert.equal(guessGoal(name), null, name);
 });
 
 test("the default metric has a known goal and is measured on held-out data", () => {

@@ -5,6 +5,7 @@
 
 import { isRepetition, marksOfBest } from "../../lib/comparisons.js";
 import { formatStep } from "../../lib/format.js";
+import { guessGoal } from "../../lib/goals.js";
 import { countsOf, describeFigure, deviationOf, figureAlone, groupFigure, isAround } from "../../lib/group-figure.js";
 import { AVERAGES, statisticsOf } from "../../lib/group-statistics.js";
 import { STATISTICS, formatAttribute } from "../../lib/queries/names.js";
@@ -58,7 +59,8 @@ function loggedOf(runs, values, last, attribute) {
 }
 
 /**
- * What stands beside the averages of a column by which the list is sorted: the best is the highest if it descends, else the lowest.
+ * What stands beside the averages of a column by which the list is sorted. Which is the best, the name of the tag says; where
+ * it does not, the first is called the highest if the list descends, else the lowest.
  * @param {ReadonlyMap<string, readonly string[]>} members
  * @param {Values} values
  * @param {Values | null} last  what `lastIn` returns
@@ -68,9 +70,12 @@ function loggedOf(runs, values, last, attribute) {
  * @param {ReadonlyMap<string, Statistics>} [statistics]  of the groups, if these do not show means
  */
 export function marksOfColumn(members, values, last, attribute, isDescending, hparams, statistics) {
+  // A later first NaN is no better.
+  const goal = attribute?.stat === "nan" ? null : guessGoal(attribute?.name ?? "");
   const averages = statistics && Array.from(members.keys(), (name) => Number(statistics.get(name)?.average));
-  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), isDescending ? "max" : "min", hparams, averages);
-  return new Map(Array.from(members.keys(), (name, i) => [name, marks[i]]));
+  const marks = marksOfBest(Array.from(members.values(), (runs) => new Map(loggedOf(runs, values, last, attribute).map((run) => [run, Number(values.get(run))]))), goal ?? (isDescending ? "max" : "min"), hparams, averages);
+  const inWords = (/** @type {string} */ text) => (goal ? text : text.replaceAll("best", isDescending ? "highest" : "lowest"));
+  return new Map(Array.from(members.keys(), (name, i) => [name, { mark: inWords(marks[i].mark), title: inWords(marks[i].title) }]));
 }
 
 /** The hyperparameters that number repetitions; none while their names are read. @param {import("./attributes.js").Attributes} attributes */
