@@ -93,13 +93,13 @@ def chart_svg(
     height: int = 160,
     label: str = "",
     bands: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any], str]] = (),
-    dashed: Sequence[tuple[NDArray[Any], NDArray[Any], str]] = (),
+    dashed: Sequence[tuple[NDArray[Any], NDArray[Any], str, bool]] = (),
 ) -> Markup:
     """Several lines, with axes if there is a `label` for the x axis.
 
     A band is x, the lower and the upper edge, and a colour; it is drawn below the lines. A dashed
-    line is x, y and a colour; it does not set the range of y, and is cut where it leaves it. All
-    have gaps where a value is not finite.
+    line is x, y, a colour, and whether it sets the range of y, too: if not, it is cut where it
+    leaves it. All have gaps where a value is not finite.
 
     A line is x, y, a colour and a name. The names of up to eight lines are shown on the right.
     `ink` is the colour of text. `width` and `height` of the drawing are in pixels. Of many points,
@@ -119,10 +119,11 @@ def chart_svg(
     edges = [
         (*part, color) for x, lower, upper, color in bands for part in stretches(x, lower, upper)
     ]
-    dashes = [(*part, color) for x, y, color in dashed for part in stretches(x, y)]
+    dashes = [(*part, color, is_in) for x, y, color, is_in in dashed for part in stretches(x, y)]
     xs = [x for x, *_ in (*finite, *dashes)]
     first, last = min(x.min() for x in xs), max(x.max() for x in xs)
     values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys)]
+    values += [y for _, y, _, is_in in dashes if is_in]
     low, high = min(y.min() for y in values), max(y.max() for y in values)
     left, right, top, bottom = (60, width - 24, 6, height - 34) if label else (0, width, 0, height)
     names = list(dict.fromkeys((color, name) for *_, color, name in finite if name))
@@ -152,7 +153,7 @@ def chart_svg(
             style += ' stroke-opacity="0.6"' if len(names) > _MAX_NAMES else ""
             parts.append(f'<polyline points="{_corners(across, down)}" {style}>{title}</polyline>')
     size = f'x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"'
-    for x, y, color in dashes:
+    for x, y, color, _ in dashes:
         corners = _corners(*pixels(x, y))
         style = f'fill="none" stroke="{color}" stroke-dasharray="3 5"'
         parts.append(

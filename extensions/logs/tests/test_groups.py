@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shlex
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -328,7 +329,8 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
 
 
 def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
-    """The dashed part does not stretch the y axis; a run alone is solid, whatever it logs."""
+    """The dashed part does not stretch the y axis to more than twice its length; a run alone is
+    solid, whatever it logs."""
     write_run(tmp_path, "g/a", scalars={"loss": [1.0, 2.0, 3.0]})
     write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 500.0, 900.0]})
     write_run(tmp_path, "alone", scalars={"loss": [(0, 1.0), (1, math.nan), (4, 2.0)]})
@@ -342,8 +344,18 @@ def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> Non
     ticks = [text.text for text in drawing.findall(".//{*}text") if text.text]
     assert "900" not in ticks
     assert len(drawing.findall(".//{*}polygon")) == 1
-    note = "mean of each group, band: ± standard deviation (n − 1); dashed: fewer runs than before"
-    assert (tmp_path / "r.md").read_text("utf-8").splitlines()[-1] == note
+
+    def note() -> str:
+        return (tmp_path / "r.md").read_text("utf-8").splitlines()[-1]
+
+    about = "mean of each group, band: ± standard deviation (n − 1); "
+    assert note() == f"{about}dashed, in part off the drawing: fewer runs than before"
+    shutil.rmtree(tmp_path / "g" / "b")
+    write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 4.0, 4.5]})
+    report(tmp_path, "--by", "*/{seed}", "-o", tmp_path / "r.md")
+    assert note() == f"{about}dashed: fewer runs than before"
+    drawing = ElementTree.parse(tmp_path / "r_files" / "loss-light.svg").getroot()
+    assert "4" in [text.text for text in drawing.findall(".//{*}text")]
 
 
 # -- means -----------------------------------------------------------------------------------------

@@ -254,6 +254,9 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
   assert.equal(noteOf(model), "dashed, in part off the chart: fewer runs");
   assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
+  const near = modelOf([], { bands: [band({ ...seeds, mean: [1, 2, 3, 7, 7, 3] })] });
+  assert.ok(near.y.range[1] > 7 && near.y.range[1] < 9, "unless it makes it at most twice as long");
+  assert.equal(noteOf(near), "dashed: fewer runs than before");
   const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
   assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
   const dotted = drawn(scene).filter(({ name, path }) => name === "fill" && path.data?.includes("a")).flatMap(({ path }) => path.data.match(/M/g));

@@ -275,6 +275,22 @@ def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
         yield slice(start - wider, stop + wider), bool(wider)
 
 
+def _is_near(course: GroupCurve) -> bool:
+    """Whether the mean of fewer runs makes the range of the others at most twice as long, as in
+    charts of the page: it may be that of runs that diverge."""
+    is_all = course.count == np.maximum.accumulate(course.count)
+    low, high = _ends([each[is_all] for each in (course.average, course.low, course.high)])
+    least, most = _ends([course.average, np.array([low, high])])
+    return low >= high or most - least <= 2 * (high - low)
+
+
+def _ends(columns: Sequence[NDArray[Any]]) -> tuple[float, float]:
+    """The lowest and the highest finite value; infinity and minus infinity without one."""
+    values = np.concatenate([np.empty(0), *columns])
+    values = values[np.isfinite(values)]
+    return float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
+
+
 def _drawing(
     rows: Sequence[tuple[_Row, Mapping[str, str]]], tag: str, folder: Path, what: str
 ) -> list[str]:
@@ -282,7 +298,8 @@ def _drawing(
     Markdown that shows the drawing.
 
     Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
-    runs than before, the line is dashed, and there is no band. A line below says so.
+    runs than before, the line is dashed, and there is no band. A line below says so, and whether
+    dashed lines may leave the drawing.
     """
     drawn = [(row, colors, course) for row, colors in rows if (course := _course(row, tag))]
     name = safe_name(tag)
@@ -291,9 +308,10 @@ def _drawing(
         for row, colors, course in drawn:
             color = colors[scheme]
             x, y, low, high = course.x, course.average, course.low, course.high
+            is_in = _is_near(course)
             for part, is_fewer in _parts(course.count):
                 if is_fewer:
-                    dashed.append((x[part], y[part], color))
+                    dashed.append((x[part], y[part], color, is_in))
                     continue
                 lines.append((x[part], y[part], color, row.name))
                 if low is not high:  # More than one run.
@@ -306,7 +324,12 @@ def _drawing(
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
     notes = ["mean of each group, band: ± standard deviation (n − 1)"] if bands else []
-    notes += ["dashed: fewer runs than before"] if dashed else []
+    if dashed:
+        shown = [y for _, y, *_ in lines] + [y for _, *ys, _ in bands for y in ys]
+        shown += [y for _, y, _, is_in in dashed if is_in]
+        is_cut = _ends(shown) != _ends([*shown, *(y for _, y, *_ in dashed)])
+        where = ", in part off the drawing" if is_cut else ""
+        notes += [f"dashed{where}: fewer runs than before"]
     alternative = escape(one_line(f"{tag} over steps, {plural(len(drawn), what)}"))
     return [
         "<picture>",

@@ -1,7 +1,7 @@
 /** What charts need for bands: their items, and the drawing of their areas. Loaded with the first band. No DOM. */
 
-import { pixelScales } from "./axes.js";
-import { FAR_LENGTHS, isRising, risingStretches, tracePath } from "./series.js";
+import { pixelScales, union } from "./axes.js";
+import { FAR_LENGTHS, extent, isRising, risingStretches, tracePath } from "./series.js";
 
 /**
  * @typedef {import("./types.js").Band} Band
@@ -15,6 +15,8 @@ import { FAR_LENGTHS, isRising, risingStretches, tracePath } from "./series.js";
 export const BAND_OPACITY = 0.18;
 /** Of more groups, only those that are pointed at or highlighted have an area: together they would hide everything. */
 export const MAX_AREAS = 8;
+/** A mean over fewer runs, which may be those that diverge, does not make the range of all runs longer than this many times. */
+const MAX_GROWTH = 2;
 /** Half the width of a band that has only one point, CSS pixels. */
 const SINGLE_POINT_HALF_WIDTH_PX = 4;
 /** Half the width of the line at the mean of a bar, CSS pixels. */
@@ -27,9 +29,20 @@ const MEAN_HALF_WIDTH_PX = 8;
  */
 export function partsOfBand(band, xs) {
   const fewer = hasFewerRuns(band);
-  /** The columns without what is over fewer runs, which has no area and does not set the range. @param {Float64Array[]} columns */
-  const overAll = (columns) => (fewer.includes(true) ? columns.map((column) => column.map((value, i) => (fewer[i] ? NaN : value))) : columns);
+  /** The columns without what is over fewer runs, which has no area, and of which the mean sets the range only if it is near the others. @param {Float64Array[]} columns */
+  const overAll = (columns) => {
+    if (!fewer.includes(true)) return columns;
+    const others = columns.map((column) => column.map((value, i) => (fewer[i] ? NaN : value)));
+    const [mean, known] = [extent(columns[0]), union(others.map(extent))];
+    return mean && known && isNear(mean, known) ? [columns[0], ...others.slice(1)] : others;
+  };
   return { overAll, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
+}
+
+/** Whether a range makes another at most MAX_GROWTH times as long. @param {import("./types.js").Range} range @param {import("./types.js").Range} known */
+function isNear(range, known) {
+  const length = Math.max(range[1], known[1]) - Math.min(range[0], known[0]);
+  return known[0] === known[1] || length <= MAX_GROWTH * (known[1] - known[0]);
 }
 
 /** The columns that set the range of a view: of a mean that is over fewer runs in all of it, the mean after all. @param {Item} item @param {number} from @param {number} to */
