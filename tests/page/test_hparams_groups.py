@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hparams_page import Tab, open_hparams, write_session
+from noted_pages import notes_of
 
 
 @pytest.fixture
@@ -200,6 +201,23 @@ def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
     tab.page.get_by_role("button", name="Ungroup").click()
     tab.wait_for_count("8 sessions, 4 more not found or not selected in the list of runs")
     assert tab.names()[0] == "lucky/s0"
+
+
+def test_a_new_name_of_a_run_leaves_the_metric_marked(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    """It makes the columns again."""
+    logdir = tmp_path / "logs"
+    for name, loss in {"a/0": 0.5, "a/1": 0.7, "b/0": 0.9}.items():
+        write_session(logdir, name, {"lr": loss}, scalars={"loss": [loss]})
+    tab = open_tab("&group=seeds&hparams.show=parallel,table", serve(logdir))
+    tab.page.wait_for_function("() => tb.all('.importance').length > 0")
+    marked = tab.page.locator(".importance", has_text="lower is better")
+    assert marked.count() == 2
+    notes_of(logdir).change(["b/0"], {"display_name": "renamed"})
+    tab.page.get_by_text("renamed").first.wait_for()
+    assert marked.count() == 2
+    assert tab.page.locator("th.metric").count() == 1
 
 
 def test_files_have_the_means_of_groups_with_their_deviations(open_tab: Any) -> None:

@@ -16,7 +16,7 @@ import { MIN_ROWS, explainImportance, formatImportance } from "./importance.js";
 export function ImportanceMark({ tab, column, isExplained = false }) {
   const importance = tab.importance(column);
   const { metric, goal } = tab.view;
-  if (column === metric) {
+  if (column.key === metric?.key) {
     return html`<small class="importance">${goal === "min" ? "lower is better" : "higher is better"}</small>`;
   }
   if (!importance || !metric) return html`<small class="importance"></small>`;

@@ -107,7 +107,7 @@ export function ParallelPlot({ tab }) {
           >
             <${Menu}
               label="Axis ${column.label}"
-              className="axis-name ${tab.filterOf(column.key) ? "filtered" : ""} ${column === view.metric ? "metric" : ""}"
+              className="axis-name ${tab.filterOf(column.key) ? "filtered" : ""} ${column.key === view.metric?.key ? "metric" : ""}"
               text=${html`<span>${formatName(column.label)}</span>`}
               content=${() => html`<${AxisSettings} tab=${tab} column=${column} />`}
             />

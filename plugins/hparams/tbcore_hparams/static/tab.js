@@ -134,7 +134,7 @@ function useView(settings, loadedSweep, isBest) {
   // The view with last values selects the metric, whose goal selects which values are best.
   const first = useMemo(() => parseView(settings, loadedSweep), [text, loadedSweep]);
   const sweep = useMemo(
-    () => (isBest ? withBestValues(loadedSweep, (column) => (column === first.metric ? first.goal : goalOf(column))) : loadedSweep),
+    () => (isBest ? withBestValues(loadedSweep, (column) => (column.key === first.metric?.key ? first.goal : goalOf(column))) : loadedSweep),
     [loadedSweep, isBest, first.metric, first.goal],
   );
   // Keep the metric, since another one might be the default for best values.
@@ -200,7 +200,7 @@ function useColors(theme, { columns, axes, metric, goal }, candidates) {
     () =>
       new Map(
         graded.map((column) => {
-          const better = column === metric ? goal : (goalOf(column) ?? "max");
+          const better = column.key === metric?.key ? goal : (goalOf(column) ?? "max");
           return [column.key, gradesOf(candidates.map((row) => column.cells[row]), better)];
         }),
       ),

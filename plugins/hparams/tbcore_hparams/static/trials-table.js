@@ -217,7 +217,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
   return html`<th
     scope="col"
     aria-colindex=${keys.indexOf(key) + 2}
-    class="${isFixed ? "name" : ""} ${isNumeric(column) ? "number" : ""} ${column === view.metric ? "metric" : ""}"
+    class="${isFixed ? "name" : ""} ${isNumeric(column) ? "number" : ""} ${column.key === view.metric?.key ? "metric" : ""}"
     aria-sort=${order ?? "none"}
     ...${dragColumn(key, (dragged) => tab.setColumns(moveKey(keys, dragged, key)), !isFixed)}
   >
