@@ -177,6 +177,13 @@ def test_rows_have_the_average_that_is_chosen_for_groups(open_tab: Any) -> None:
         ["partly/*", "1.50 [1.25, 1.75] (2 of 3, 1 not finite)"],
         ["diverged/*", "not finite (3 of 3)"],
     ]
+    # On a phone, names are whole and figures are in sight, also beside long marks.
+    tab.page.set_viewport_size({"width": 400, "height": 800})
+    whole = """() => tb.all('tbody tr[data-name] .label').every(
+      (name) => name.scrollWidth <= name.clientWidth)"""
+    tab.page.wait_for_function(whole)
+    assert tab.page.evaluate("() => getComputedStyle(tb.all('td.number')[0]).textAlign") == "left"
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
     best = tab.page.locator(".best-row")
     text = best.inner_text().replace("\n", " ")
     assert text.startswith("Best median val/loss 0.438 [0.406, 0.469] (n = 3)")

@@ -109,7 +109,7 @@ export function TrialsTable({ tab }) {
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
-  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, ${sweep.groups.some(({ archived }) => archived) ? 58 : 44}vw)` }}>
+  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, ${sweep.groups.some(({ archived }) => archived) ? 58 : tab.marks.size > 0 ? 50 : 44}vw)` }}>
     <table aria-label="Sessions" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length + 1} onKeyDown=${onRowKey}>
       <colgroup>
         <col class="name" />
