@@ -81,7 +81,9 @@ def test_a_tag_is_chosen_as_x_axis(open_page: Callable[..., Any]) -> None:
         "() => / by env.frames from 0 to 1,800: ppo.(slow, ppo.fast|fast, ppo.slow)$/"
         ".test(tb.label('reward'))"
     )
-    wait_for_note(page, "reward", "1 run not drawn: no value of env/frames at or before any step")
+    wait_for_note(
+        page, "reward", "1 run not drawn: env/frames is missing or not finite at its steps"
+    )
     assert page.locator(":popover-open").count() == 0
     page.wait_for_function("() => location.hash.includes('scalars.x=tag:env/frames')")
 
@@ -189,7 +191,7 @@ def test_a_mean_by_a_tag_is_over_runs_at_equal_x(open_page: Callable[..., Any]) 
         )[0] === '400 130 115.858 144.142 2 '"""
     )
     wait_for_note(
-        page, "reward", "1 run not in a mean: no value of env/frames at or before any step"
+        page, "reward", "1 run not in a mean: env/frames is missing or not finite at its steps"
     )
 
 

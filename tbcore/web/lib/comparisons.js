@@ -52,7 +52,7 @@ export function marksOfBest(groups, goal, hparams = [], averages) {
     const numOthers = best.size + given[i].size - 2 * numPairs;
     const test = numPairs > 0 ? `t-test, paired over ${numPairs} equal seeds${numOthers > 0 ? ` without ${plural(numOthers, "value")} of other seeds` : ""}` : "Welch’s t-test";
     const why = `p ${p < 0.001 ? "< 0.001" : `= ${Number(p.toPrecision(MAX_DIGITS))}`}: ${test}${corrected}${left}${numOut[i] > 0 ? `; without ${plural(numOut[i], "value")} not finite` : ""}`;
-    if (p === 2) return isKnown ? { mark: "best", title: `The best ${what} of at least ${MIN_VALUES} values` } : { mark: "best, n too small", title: `The best ${what}, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
+    if (p === 2) return isKnown ? { mark: "best", title: `The best ${what} of at least ${MIN_VALUES} values${averages ? "; only means are compared with it" : ""}` } : { mark: "best, n too small", title: `The best ${what}, of fewer than ${MIN_VALUES} values: n is too small to compare it` };
     if (Number.isNaN(p)) return given[i].size > 0 ? { mark: "n too small", title: `Fewer than ${MIN_VALUES} values cannot be compared with the best` } : { mark: "", title: "" };
     if (averages) return { mark: "", title: "" };
     return p < MAX_P ? { mark: "", title: `Differs from the best, ${why}` } : { mark: "≈ best", title: `Cannot be told from the best, ${why}` };

@@ -111,6 +111,7 @@ test("of groups, the best is marked with those that cannot be told from it", () 
   assert.deepEqual(lowestOf({ average: "median", averageName: "median", spread: "quartiles" }).map(({ mark }) => mark), ["best", "", ""], "the tests are of means");
   const [one, ...others] = valueRows([group("lucky", "lucky/1"), ...columns], facts({}), ["loss"], (name) => (name === "lucky/1" ? value(9, 0.1, 9) : values(name)), { average: "iqm", averageName: "interquartile mean", spread: "quartiles" })[1].cells;
   assert.deepEqual([one, ...others].map(({ mark }) => mark), ["n too small", "best", "", ""], "one run is no group's best, of any average");
+  assert.equal(others[0].why, "The best average of at least 3 values; only means are compared with it");
   assert.deepEqual(lowestOf({ ...MEAN, spread: "error" }).map(({ text }) => text), ["1.200 ± 0.058 SE", "1.283 ± 0.033 SE", "3.200 ± 0.058 SE"]);
 });
 

@@ -23,9 +23,9 @@ export function axisNotes({ store, options }, parts, lines, bands) {
   const inMeans = (/** @type {"withoutX" | "turning"} */ why) => bands.reduce((sum, band) => sum + (band[why] ?? 0), 0);
   /** @type {[count: number, what: string][]} */
   const notes = [
-    [new Set(withoutX).size, `not drawn: no value of ${tag} at or before any step`],
+    [new Set(withoutX).size, `not drawn: ${tag} is missing or not finite at its steps`],
     [new Set(turning).size, `drawn in the order of steps: ${tag} goes back and forth`],
-    [inMeans("withoutX"), `not in a mean: no value of ${tag} at or before any step`],
+    [inMeans("withoutX"), `not in a mean: ${tag} is missing or not finite at its steps`],
     [inMeans("turning"), `not in a mean: ${tag} goes back and forth`],
   ];
   return notes.filter(([count]) => count > 0).map(([count, what]) => `${plural(count, "run")} ${what}`);
