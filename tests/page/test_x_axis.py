@@ -238,6 +238,10 @@ def test_one_of_5000_tags_is_found(open_page: Callable[..., Any]) -> None:
     tags = page.get_by_role("list", name="Tags").get_by_role("button")
     tags.first.wait_for()
     assert tags.count() < 100
+    # The parts of a name are side by side.
+    gap = """() => { const [head, tail] = tb.all('.picks .tb-name')[0].children;
+      return tail.getBoundingClientRect().left - head.getBoundingClientRect().right; }"""
+    assert abs(page.evaluate(gap)) < 1
     box.fill("layer99 norm49")
     page.wait_for_function("() => tb.all('.picks ul button').length === 1")
     tags.first.click()
