@@ -7,6 +7,7 @@ WAL                queries are made in a copy in memory, with the committed page
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import struct
@@ -15,12 +16,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
 from tbcore.engine import EventFile
 from tbcore_formats.common import is_being_written, opened
+
+logger = logging.getLogger("tbcore.formats")
 
 _MAGIC = b"SQLite format 3\0"
 _MAX_COPY_BYTES = 1 << 28
@@ -187,7 +191,19 @@ def _opened(path: str) -> Iterator[tuple[Any, EventFile]]:
             yield file, status
         finally:
             if len(_OPEN) > _MAX_OPEN:
+                _log_limit()
                 _OPEN.pop().__exit__()
+
+
+@cache
+def _log_limit() -> None:
+    """Logs once that databases are closed, which only matters in the process of a training."""
+    logger.log(
+        logging.WARNING if "mlflow" in sys.modules else logging.INFO,
+        "more than %d databases of MLflow: the others are read, but do not stay open, so that "
+        "a training in this same process may lose its locks on them",
+        _MAX_OPEN,
+    )
 
 
 def close_deleted() -> None:

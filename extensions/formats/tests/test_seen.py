@@ -240,13 +240,24 @@ def test_the_last_files_of_a_directory_are_forgotten(
     ("name", "found"), [("ultralytics", ["runs"]), ("hf-trainer", ["."]), ("other", [])]
 )
 def test_logs_are_found_in_the_working_directory(
-    name: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    found: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Where there are none, a command names the files that it looked for."""
     monkeypatch.chdir(tmp_path)
     if name != "other":
         shutil.copytree(SAMPLES / name, tmp_path / ("runs" if found == ["runs"] else "out"))
     (tmp_path / "loss.csv").write_text("step,loss\n0,1\n")
     assert logdirs_here() == found
+    if not found:
+        assert main(["ls", str(tmp_path)]) == 1
+        *_, line = capsys.readouterr().err.splitlines()
+        names = "*tfevents*, *.wandb, *_log.csv, *mlflow*.db, *mlruns*.db, history.csv, log.csv, "
+        names += "metrics.csv, progress.csv, results.csv, trainer_state.json, training.log"
+        assert line.endswith(f"(looked for {names})")
 
 
 NOT_READ = "1 file of the kind log, for example {}/a/trainer_state.json; shown by tbcore after "
