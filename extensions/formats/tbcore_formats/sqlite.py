@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -34,6 +33,8 @@ _MAX_VALUE_BYTES = 1 << 16
 """Maximum size of a value. A default is in each row older than its column, however small the
 file is. MLflow takes 8,000 characters itself."""
 _MAX_RESULT_BYTES = 1 << 28
+_NUMBERS, _NUMBER_BYTES = {int, float, type(None)}, 40
+"""The types of cells that are small, and their size with that of their place in a row."""
 _MAX_SECONDS = 10.0
 _STEPS_PER_CHECK = 100_000
 """Number of steps of SQLite's machine between two looks at the clock."""
@@ -147,7 +148,9 @@ def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     size = 0
     while new := cursor.fetchmany(500):
-        size += sum(map(sys.getsizeof, chain(new, *new)))
+        for column in zip(*new, strict=True):
+            is_small = {*map(type, column)} <= _NUMBERS  # Whose sizes take long to add up.
+            size += _NUMBER_BYTES * len(new) if is_small else sum(map(sys.getsizeof, column))
         if size > _MAX_RESULT_BYTES:
             raise ValueError("its runs, parameters or tags take more than 256 MB")
         found += new
@@ -157,6 +160,8 @@ def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 def _begin(path: str, size: int) -> tuple[EventFile | None, bytes]:
     """The status of a file and its first bytes. If it is none, or if a link leads to it, None; then
     the bytes are the reason."""
+    if path.endswith(("-journal", "-wal")) and not os.path.lexists(path):
+        return None, b""  # In a tenth of the time.
     try:
         with _opened(path) as (file, status):
             return status, file.read(0, size)

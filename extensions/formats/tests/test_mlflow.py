@@ -540,9 +540,11 @@ def test_a_parameter_that_is_nan_costs_no_second_reading(
     add(database, "a1", *range(100))
     logs.load()
     steps = list[int]()
-    taken = mlflow_runs.Rows.add
+    extend = mlflow_runs.Rows.extend
     monkeypatch.setattr(
-        mlflow_runs.Rows, "add", lambda self, *row: (steps.append(row[1]), taken(self, *row))
+        mlflow_runs.Rows,
+        "extend",
+        lambda self, tags, *columns: (steps.extend(columns[0]), extend(self, tags, *columns)),
     )
     add(database, "a1", 100)
     logs.load()
