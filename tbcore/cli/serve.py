@@ -366,7 +366,7 @@ def serve_command(
     if not "".join(logdirs) and not options["index"]:
         if context.parent and context.parent.invoked_subcommand is None:
             click.echo(context.parent.get_help())
-        here = "" if logdirs else ", and no event files found here"
+        here = "" if logdirs else ", and no logs found here"
         raise click.UsageError(f"no log directory given{here}; try `{program()} runs/`", context)
     if options["embed_in"] and not options["secret_prefix"]:
         # A frame of another site has no cookie, so a secret path takes its place.

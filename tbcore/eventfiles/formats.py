@@ -45,23 +45,24 @@ class Facts(Protocol):
     """What a run says about itself, as `RunFacts` of `tbcore.values.facts`."""
 
     @property
-    def time(self) -> float | None:
-        """When the facts were last changed, in seconds since the epoch."""
-
-    @property
     def state(self) -> str:
         """`finished`, `failed`, `running`, or "" if nothing says so."""
 
-    def events(self) -> Iterable[tuple[str, bytes, bytes]]:
-        """The events that a training would have logged: tag, SummaryMetadata and Event."""
+    @property
+    def file(self) -> str:
+        """Path of the run's file that has what is shown; "" for the first."""
+
+    def events(self) -> Iterable[tuple[str, bytes, bytes, float]]:
+        """The events that a training would have logged: tag, SummaryMetadata, Event, and time in
+        seconds since the epoch, or 0 if that is not known."""
 
 
 class SourceRun(NamedTuple):
     """A run that a format has found."""
 
     name: str
-    """Path below the root, as that of a directory with event files; `.` for the root. If several
-    runs have the same name, the core changes all but the first."""
+    """Path below the root, as that of a directory with event files; `.` for the root, whose own
+    name is shown. If several runs have the same name, the core changes all but the first."""
     files: Sequence[EventFile]
     """At least one, regular files that were scanned. The run is read on when one of them changes.
     For one of many runs in a file, they may have the size and the times of its own data alone."""
@@ -70,11 +71,6 @@ class SourceRun(NamedTuple):
     started: float | None = None
     """By which new runs are sorted, in seconds since the epoch; None for when its first file was
     last written."""
-
-    @property
-    def is_below(self) -> bool:
-        """Whether the name is a path below the root, with no step that leads elsewhere."""
-        return self.name == "." or {"", ".", ".."}.isdisjoint(self.name.split("/"))
 
 
 Read = Mapping[str, Points] | Facts | str
@@ -128,8 +124,7 @@ class SourceFiles(list[EventFile]):
     def __init__(self, run: SourceRun, format: Format, root: str) -> None:
         """`root` is the path of the root in which the run was found."""
         super().__init__(run.files)
-        self.name = self[0].path.removeprefix(os.path.join(root, ""))
-        """The path of the first file below the root."""
+        self.root = os.path.join(root, "")
         self.run, self.format, self.started = run, format, float(run.started or math.inf)
         directory = os.path.abspath(os.path.join(root, run.name))
         own = os.path.dirname(self[0].path)
@@ -176,11 +171,12 @@ class Formats:
                 is_own = last_steps(frozenset(format.patterns))
                 own = [each for each in listed if is_own(os.path.basename(each[0]))]
                 for run in format.runs(own) if own or self._known.get((name, root)) else ():
-                    if isinstance(run, SourceRun) and run.is_below:
+                    if isinstance(run, str):
+                        found.problems.append(one_line(run))
+                    elif run.name == "." or {"", ".", ".."}.isdisjoint(run.name.split("/")):
                         known.append(SourceFiles(run, format, root))
                     else:
-                        line = run if isinstance(run, str) else f"{name}: bad run name {run.name!r}"
-                        found.problems.append(one_line(line))
+                        found.problems.append(one_line(f"{name}: bad run name {run.name!r}"))
             except BlockingIOError:
                 self.unfinished.add((name, root))
             except Exception as error:

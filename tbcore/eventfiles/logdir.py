@@ -65,6 +65,8 @@ class Scan:
     """See `Found`."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files next to event files whose data tbcore does not show, by kind."""
+    looked_for: list[str] = field(default_factory=lambda: [f"*{MARK}*"])
+    """Patterns of the names of the files that have runs."""
     side_files: dict[str, dict[str, list[EventFile]]] = field(default_factory=dict)
     """Maps the names of runs to the patterns that plugins claim, and these to the run's files that
     match, sorted by path."""
@@ -201,6 +203,9 @@ class Logdir:
             self._names = self._named(run_directories)
             self._run_directories = run_directories
         result.runs = {name: runs[index] for name, index in self._names}
+        if self.formats and not all(is_uri(spec.path) for spec in self.specs):
+            names = self.formats.patterns  # Without those beside another file, as `x.db-wal`.
+            result.looked_for += sorted(n for n in names if n.rpartition("-")[0] not in names)
         self._add_other_files(result, other_files)
         return result
 
@@ -260,8 +265,11 @@ class Logdir:
         )
         owners: dict[str, tuple[int, str]] = {}
         named = []
-        for _, spec_index, _, relative, _, index in order:
+        for is_source, spec_index, _, relative, _, index in order:
             path = run_directories[index][3]
+            if is_source and relative == ".":
+                # By its own name, as it is called when the directory above it is served.
+                relative = os.path.basename(os.path.abspath(self.specs[spec_index].path)) or "."
             name = self._new_name(spec_index, relative, path, owners)
             if name is not None:
                 owners[name] = spec_index, path

@@ -65,11 +65,9 @@ def scan_summary(status: LoadStatus, logdir: str) -> str:
             f"{plural(status.num_runs, 'run')} in {plural(status.num_files, 'file')} "
             f"({size(status.bytes_total)}) below {where}"
         )
-    if status.missing and not status.num_directories:
-        # The loader has logged the missing directories.
-        return "nothing to show yet"
     scanned = plural(status.num_directories, "directory")
-    return f"no event files below {where} yet (scanned {scanned})"
+    names = ", ".join(status.looked_for)
+    return f"no event files below {where} yet (scanned {scanned}; looked for {names})"
 
 
 class Reporter:

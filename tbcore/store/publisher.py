@@ -129,6 +129,7 @@ class Publisher:
                 # Files may have grown since the scan.
                 bytes_total=max(bytes_total, bytes_read),
                 logdirs=self._logdirs,
+                looked_for=tuple(self._scan.looked_for),
                 missing=tuple(self._scan.missing),
                 problems=tuple(problems)[-MAX_PROBLEMS:],
                 problems_since=tuple(problems.values())[-MAX_PROBLEMS:],

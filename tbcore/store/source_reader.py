@@ -15,7 +15,8 @@ import os
 import time
 from binascii import crc32
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from contextlib import nullcontext
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,8 +35,8 @@ from tbcore.text import describe, one_line
 
 logger = logging.getLogger(__name__)
 
-Events = Sequence[tuple[str, bytes, bytes]]
-"""Tag, SummaryMetadata and Event of each."""
+Events = Sequence[tuple[str, bytes, bytes, float]]
+"""Tag, SummaryMetadata, Event and time of each; see `Facts.events`."""
 
 _SPACING = 1 << 40
 """Distance between the offsets of two made events, which have fewer bytes."""
@@ -45,13 +46,6 @@ def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> 
     """A reader of a run that has read nothing."""
     kind = SourceReader if isinstance(files, SourceFiles) else RunReader
     return kind(decoder, files, **options)
-
-
-class _Given(NamedTuple):
-    """Files as they were at a time, in nanoseconds since the epoch."""
-
-    files: Sequence[EventFile] = ()
-    at_ns: int = 0
 
 
 class SourceReader(RunReader):
@@ -66,8 +60,10 @@ class SourceReader(RunReader):
         self._reader = files.format.reader(files.run)
         self._items: Iterator[Read] | None = None
         """What is being read; None between two calls of the FormatReader."""
-        self._given = _Given()
-        """What was, or is, given to the FormatReader."""
+        self._given: Sequence[EventFile] = ()
+        """The files that were, or are, given to the FormatReader."""
+        self._given_at_ns = 0
+        """When they were, in nanoseconds since the epoch."""
         self._read_error = ""
         """Why reading ended early the last time; empty if it did not."""
         self._has_work = False
@@ -75,14 +71,14 @@ class SourceReader(RunReader):
         """Whether the FormatReader was called before; whether a new one is needed."""
         self._has_failed = False
         """Whether the FormatReader raised an error that trying again does not change."""
-        self._facts: tuple[Events, float | None, str] = (), None, ""
-        """The last facts that were read: their events, their time, and the state of the run."""
-        self._added: tuple[Events, float | None, str] = self._facts
+        self._facts: tuple[Events, str, str] = (), "", ""
+        """The last facts that were read: their events, the run's state, and its file."""
+        self._added: tuple[Events, str, str] = self._facts
         """Those that are in the data."""
         super().__init__(decoder, files, **options)
         if files.format.has_times:
             self.data.first_event_time = files.run.started or files[0].mtime_ns / 1e9
-        self.data.add_file(self._source_ref(""))
+        self.data.add_file(self._source_ref("", ""))
         self.data.add_file(MadeFile(files[0].path))
         # Of a file of version 2, only events that say so are restarts: steps may go back.
         self.data.add_item(FileVersion(2.0, 0, np.nan), 0)
@@ -107,12 +103,12 @@ class SourceReader(RunReader):
     def update(self, scanned: Sequence[EventFile]) -> bool:
         assert isinstance(scanned, SourceFiles)
         before, self._source = self._source, scanned
-        has_changed = scanned != self._given.files
+        has_changed = scanned != self._given
         is_same = (scanned.identity, scanned[0].version) == (before.identity, before[0].version)
         if not is_same or self._is_over or (self._has_failed and has_changed):
             return False
         # Files that changed just before may have changed once more within the clock's tick.
-        since_ns = self._given.at_ns - self.tuning.clock_resolution_seconds * 1e9
+        since_ns = self._given_at_ns - self.tuning.clock_resolution_seconds * 1e9
         is_recent = any(file.ctime_ns > since_ns for file in scanned)
         self._has_work |= has_changed or self.is_incomplete or (is_recent and not self._has_failed)
         self.is_up_to_date = not self._has_work
@@ -124,7 +120,7 @@ class SourceReader(RunReader):
         before, self._read_error, self.is_to_read_soon = self._read_error, "", False
         try:
             if self._items is None:
-                self._given = _Given(self._source, time.time_ns())
+                self._given, self._given_at_ns = self._source, time.time_ns()
                 self._items = self._reader.read(self._source)
             for item in self._items:
                 self._add(item)
@@ -147,7 +143,7 @@ class SourceReader(RunReader):
             self._read_error = self._line(f" cannot be read to its end: {describe(error)}", error)
             logger.debug("%s", self._read_error, exc_info=error)
         self._items, self._has_read, self.bytes_read = None, True, self.bytes_total
-        self._has_work = self._source != self._given.files
+        self._has_work = self._source != self._given
         if self._read_error not in ("", before):
             self.read_errors.append(self._read_error)
         if self._facts != self._added:
@@ -167,35 +163,36 @@ class SourceReader(RunReader):
                 self.problems.append(line)
                 self.read_errors.append(line)
         elif not isinstance(item, Mapping):
-            self._facts = tuple(item.events()), item.time, item.state
+            self._facts = tuple(item.events()), item.state, item.file
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
             counts = [len(points.step) for points in item.values()]
             arrays = map(np.concatenate, zip(*item.values(), strict=True))
             self._add_table(entries, [counts, *arrays], None, 0)
 
-    def _source_ref(self, state: str) -> SourceRef:
-        ref = SourceRef(self._source[0].path)
-        ref.name, ref.has_times = self._source.name, self._source.format.has_times
+    def _source_ref(self, state: str, path: str) -> SourceRef:
+        ref = SourceRef(path or self._source[0].path)
+        ref.name = ref.path.removeprefix(self._source.root)
+        ref.has_times = self._source.format.has_times
         ref.id, ref.state = f"{crc32(os.fsencode(self._source.identity)):08x}", state
         return ref
 
-    def _add_events(self, events: Events, at_time: float | None, state: str) -> None:
+    def _add_events(self, events: Events, state: str, path: str) -> None:
         """Adds the events of facts, as those of a file, in place of the earlier ones."""
         self.data.drop_items()
-        self.data.set_file(0, self._source_ref(state))
+        self.data.set_file(0, self._source_ref(state, path))
         if not events:
             return
         size, file = len(events), MadeFile(self._source[0].path)
-        file.payloads = [payload for *_, payload in events]
-        entries = [TableColumn(tag, "tensor", False, metadata) for tag, metadata, _ in events]
+        file.payloads = [payload for _, _, payload, _ in events]
+        entries = [TableColumn(tag, "tensor", False, metadata) for tag, metadata, *_ in events]
         references = References(
             np.arange(size) * _SPACING,
             np.array([*map(len, file.payloads)], np.uint32),
             np.zeros(size, np.uint32),
             np.array([*map(masked_crc, file.payloads)], np.uint32),
         )
-        at = np.full(size, at_time or self._source[0].mtime_ns / 1e9)
+        at = np.array([at_time or self._source[0].mtime_ns / 1e9 for *_, at_time in events])
         rows = [1] * size, np.zeros(size, np.int64), at, np.empty(0)
         self.data.set_file(1, file)
         self._add_table(entries, rows, references, 1)
@@ -225,12 +222,7 @@ class MadeFile(FileRef):
         return EventFile(self.path)
 
     def open(self) -> OpenFile:
-        return cast(OpenFile, self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
+        return cast(OpenFile, nullcontext(self))
 
     def fetch(self, parts: Iterable[tuple[int, int]]) -> None: ...
 

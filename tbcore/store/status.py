@@ -47,6 +47,8 @@ class LoadStatus:
     """Size of all event files."""
     logdirs: tuple[str, ...] = ()
     """Absolute paths of the log directories."""
+    looked_for: tuple[str, ...] = ()
+    """Patterns of the names of the files that have runs."""
     missing: tuple[str, ...] = ()
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()

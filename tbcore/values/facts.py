@@ -29,16 +29,14 @@ class RunFacts(NamedTuple):
     """In seconds since the epoch."""
     status: int = 0
     """1 if the run succeeded, 2 if it failed, 3 while it runs, 0 if nothing says so."""
-
-    @property
-    def time(self) -> float | None:
-        return self.ended or self.started
+    file: str = ""
+    """Path of the run's file that has the data, if that is not the first."""
 
     @property
     def state(self) -> str:
         return {1: "finished", 2: "failed", 3: "running"}.get(self.status, "")
 
-    def events(self) -> Iterator[tuple[str, bytes, bytes]]:
+    def events(self) -> Iterator[tuple[str, bytes, bytes, float]]:
         if self.hparams or self.group:
             data = HParamsPluginData(version=0)
             start = data.session_start_info
@@ -47,23 +45,23 @@ class RunFacts(NamedTuple):
                 kind = {bool: "bool", type(None): "null"}.get(type(value))
                 kind = kind or ("string" if isinstance(value, str) else "number")
                 setattr(start.hparams[name], f"{kind}_value", 0 if value is None else value)
-            yield _event(
-                SESSION_START_TAG, "hparams", data.SerializeToString(deterministic=True), ""
-            )
+            yield self._event(SESSION_START_TAG, data)
         if self.status:
             data = HParamsPluginData(version=0)
             end = data.session_end_info
             end.status, end.end_time_secs = self.status, self.ended or 0.0  # type: ignore[assignment]
-            yield _event(SESSION_END_TAG, "hparams", data.SerializeToString(deterministic=True), "")
+            yield self._event(SESSION_END_TAG, data)
         for tag, text in self.texts.items():
-            yield _event(tag, "text", b"", text)
+            yield self._event(tag, text)
 
-
-def _event(tag: str, plugin: str, content: bytes, text: str) -> tuple[str, bytes, bytes]:
-    event = Event()
-    value = event.summary.value.add(tag=tag)
-    value.metadata.plugin_data.plugin_name = plugin
-    value.metadata.plugin_data.content = content
-    value.tensor.dtype = DT_STRING
-    value.tensor.string_val.append(text.encode(errors="replace")[:MAX_TEXT_BYTES])
-    return tag, value.metadata.SerializeToString(deterministic=True), event.SerializeToString()
+    def _event(self, tag: str, found: HParamsPluginData | str) -> tuple[str, bytes, bytes, float]:
+        event, text = Event(), found if isinstance(found, str) else ""
+        value = event.summary.value.add(tag=tag)
+        value.metadata.plugin_data.plugin_name = "text"
+        if not isinstance(found, str):
+            value.metadata.plugin_data.plugin_name = "hparams"
+            value.metadata.plugin_data.content = found.SerializeToString(deterministic=True)
+        value.tensor.dtype = DT_STRING
+        value.tensor.string_val.append(text.encode(errors="replace")[:MAX_TEXT_BYTES])
+        metadata, at = value.metadata, self.ended or self.started or 0.0
+        return tag, metadata.SerializeToString(deterministic=True), event.SerializeToString(), at

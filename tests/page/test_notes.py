@@ -729,7 +729,7 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     said = f"Archived 3 runs. {command} "
     said += "does not name their files: archive by tbcore notes set too if they shall go."
     if not is_shared:
-        said = f"Archived 3 runs. {command} prints how to delete their files."
+        said = f"Archived 3 runs. {command} prints how to delete their event files over a day old."
     notice = page.locator(".tb-notes-notice .tb-notes-words")
     notice.get_by_text(said, exact=True).wait_for()
     assert notice.inner_text() == said
@@ -738,14 +738,15 @@ def test_the_page_names_the_command_that_names_files_for_deletion(
     page.get_by_role("button", name="3 archived").click()
     foot = page.locator(".tb-notes-archived")
     foot.get_by_text(command, exact=True).wait_for()
-    text = (
-        f"{command} prints how to delete the files of {'none of these' if is_shared else 'these'}"
-    )
+    what = f"{command} prints how to delete the event files over a day old of"
+    text = f"{what} {'none of these' if is_shared else 'these'}"
     foot.get_by_text(text).wait_for()
     # What the owner archives by a command counts in the page of others, too.
     notes_of(logdir).change(["sweep/lr1"], {"archived": True})
     if is_shared:
-        foot.get_by_text(f"{command} prints how to delete the files of 1 of these").wait_for()
+        foot.get_by_text(
+            f"{command} prints how to delete the event files over a day old of 1 of these"
+        ).wait_for()
     menu(page, "sweep/lr1", "Bring back")
     until(lambda: notice.inner_text() == "Brought back 1 run.")
     # Nothing in the page deletes files, or has a line that does.

@@ -252,7 +252,9 @@ def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     page = profile.open(server.url)
     wait_for_text(page, "No event files yet")
     text = page.locator("main").inner_text()
-    assert "*tfevents*" in text
+    looked_for = page.evaluate("async () => (await (await fetch('data/status')).json()).looked_for")
+    assert f"match {', '.join(looked_for)}, here and in all" in text
+    assert looked_for[0] == "*tfevents*"
     assert str(logdir) in text
     assert re.search(r"Found \d+ director(y|ies), 0 event files", text)
     assert f'SummaryWriter("{logdir}/run1")' in text

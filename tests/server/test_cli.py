@@ -271,7 +271,7 @@ def test_options_of_tensorboard_without_effect(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["serve"], ["no log directory given, and no event files found here; try `tbcore runs/`"]),
+        (["serve"], ["no log directory given, and no logs found here; try `tbcore runs/`"]),
         (["serve", ""], ["no log directory given"]),
         (["serve", "--logdir="], ["no log directory given"]),
         (["serve", "runs", "--logdir", "runs"],
@@ -797,7 +797,7 @@ def test_without_arguments_the_help_is_printed(
     output = capsys.readouterr()
     assert "tbcore runs/" in output.out
     [line] = output.err.splitlines()
-    assert "no event files found here" in line
+    assert "no logs found here" in line
 
 
 def test_help_needs_none_of_the_heavy_modules() -> None:

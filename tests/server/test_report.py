@@ -65,15 +65,15 @@ def test_nouns_are_in_the_plural_unless_the_count_is_1() -> None:
             "1 run in 1 file (10 B) below a:x,b:y",
         ),
         (
-            LoadStatus(num_directories=12),
+            LoadStatus(num_directories=12, looked_for=("*tfevents*", "metrics.csv")),
             "runs",
-            "no event files below runs/ yet (scanned 12 directories)",
+            "no event files below runs/ yet "
+            "(scanned 12 directories; looked for *tfevents*, metrics.csv)",
         ),
-        (LoadStatus(missing=("/a", "/b")), "a,b", "nothing to show yet"),
     ],
 )
 def test_the_summary_of_a_scan(status: LoadStatus, logdir: str, text: str) -> None:
-    """A scan without event files is summarized by the number of directories."""
+    """A scan without logs is summarized by the number of directories, and what was looked for."""
     assert scan_summary(status, logdir) == text
 
 

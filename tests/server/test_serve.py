@@ -251,7 +251,7 @@ def _listens(port: int) -> bool:
 def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
     """If the logdir does not exist, a warning is logged, and it is served as soon as it exists."""
     server = start(logdir="later")
-    server.line(r"^nothing to show yet; no plugins$")
+    server.line(r"^no event files below later/ yet \(scanned 0 directories; .*; no plugins$")
     assert server.json("/data/status")["missing"] != []
 
     write_run(tmp_path / "later", "a", scalars={"x": [1.0]})

@@ -145,7 +145,7 @@ def test_facts_become_hyperparameters_texts_and_a_state(lines: Any, logs: Logs) 
 def test_hyperparameters_have_the_types_of_event_files() -> None:
     """Null is null, which is left out as theirs is; a bool is no number."""
     values = {"none": None, "no": False, "yes": True, "zero": 0.0, "one": 1, "text": "None"}
-    ((_, metadata, _),) = RunFacts(values).events()
+    ((_, metadata, *_),) = RunFacts(values).events()
     found = session_start(SummaryMetadata.FromString(metadata)).hparams
     assert {name: (type(value), value) for name, value in found.items()} == {
         name: (type(value), value) for name, value in {**values, "one": 1.0}.items()

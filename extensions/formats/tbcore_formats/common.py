@@ -6,10 +6,12 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
 
@@ -110,28 +112,44 @@ def safe_name(name: str, otherwise: str) -> str:
     return "_"
 
 
+_Lists = tuple[list[Any], list[Any], list[Any]]
+"""The steps, wall times and values of a tag."""
+
+
 class Rows:
     """Points by tag, collected one by one."""
 
     def __init__(self) -> None:
-        self._by_tag: dict[str, tuple[list[int], list[float], list[float]]] = {}
+        self._by_tag: dict[str, _Lists] = {}
         self._tags: set[str] = set()
         self.lines: dict[str, None] = {}
         """What `taken` says about rows that are left out, each line once."""
 
     def add(self, tag: str, step: int, wall_time: float, value: float) -> None:
         """Adds a point. The step must be in the range of int64."""
-        lists = self._by_tag.get(tag)
-        if lists is None:
-            if tag not in self._tags and len(self._tags) >= MAX_TAGS:
-                line = f"it has more than {MAX_TAGS:,} tags; the others are left out"
-                self.lines[line] = None
-                return
-            self._tags.add(tag)
-            lists = self._by_tag[tag] = [], [], []
+        lists = self._by_tag.get(tag) or self._new_lists(tag)
         lists[0].append(step)
         lists[1].append(wall_time)
         lists[2].append(value)
+
+    def extend(self, tags: Iterable[str], *columns: NDArray[Any]) -> None:
+        """Adds many points: their tags, and arrays of their steps, wall times and values."""
+        rows = defaultdict[str, list[int]](list)
+        for row, tag in enumerate(tags):
+            rows[tag].append(row)
+        for tag, of_tag in rows.items():
+            lists = self._by_tag.get(tag) or self._new_lists(tag)
+            for each, column in zip(lists, columns, strict=True):
+                each.extend(column[of_tag].tolist())
+
+    def _new_lists(self, tag: str) -> _Lists:
+        lists: _Lists = [], [], []
+        if tag in self._tags or len(self._tags) < MAX_TAGS:
+            self._tags.add(tag)
+            self._by_tag[tag] = lists
+        else:
+            self.lines[f"it has more than {MAX_TAGS:,} tags; the others are left out"] = None
+        return lists
 
     def taken(self) -> Iterator[Mapping[str, Points] | str]:
         """The points and the lines since the last call."""

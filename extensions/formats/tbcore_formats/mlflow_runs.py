@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
 from tbcore_formats.common import Rows, hparam, is_being_written, safe_name
 from tbcore_formats.sqlite import Database, close_deleted, rows_of
@@ -208,7 +210,7 @@ class Reader:
         self._points = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        query, add, is_last = self._store.query, self._points.add, False
+        query, is_last = self._store.query, False
         if self._last and query(_ROW, self._last[0]) != [self._last]:
             raise FileReplacedError(files[0].path)
         while not is_last:
@@ -217,15 +219,17 @@ class Reader:
             self._last = rows[-1] if rows else self._last
             self.offset += len(rows) * _POINT_BYTES
             is_last = len(rows) < _BATCH
-            if rows and [{*map(type, column)} for column in zip(*rows, strict=True)][1:5] != _TYPES:
+            columns = [*zip(*rows, strict=True)]
+            if rows and [{*map(type, column)} for column in columns[1:5]] != _TYPES:
                 yield "metrics that are no numbers, or have no step, are left out"
                 rows = [row for row in rows if [{type(cell)} for cell in row[1:5]] == _TYPES]
-            for _, key, step, at, value, is_nan in rows:
-                if is_nan:
-                    value = math.nan
-                elif abs(value) == _INFINITY:
-                    value = math.copysign(math.inf, value)
-                add(key, step, at / 1e3, value)
+                columns = [*zip(*rows, strict=True)]
+            if rows:
+                _, keys, steps, times, values, are_nan = columns
+                found = np.array(values)
+                found[np.abs(found) == _INFINITY] *= math.inf
+                found[[*map(bool, are_nan)]] = math.nan
+                self._points.extend(keys, np.array(steps), np.array(times) / 1e3, found)
             yield from self._points.taken()
         self._store.end_reading(self._run)
         yield self._store.facts(self._run)

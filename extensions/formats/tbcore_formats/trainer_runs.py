@@ -55,7 +55,8 @@ class Reader:
         self._rows = Rows()
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        states = _states(files)
+        states, lines = _states(files)
+        yield from lines
         states.sort(key=lambda each: (-len(each.hashes), each.file.mtime_ns))
         state = states[0]
         for other in states[1:]:
@@ -85,7 +86,8 @@ class Reader:
         yield from self._rows.taken()
         params = {key: state.others[key] for key in _FACTS if state.others.get(key)}
         params |= state.others.get("trial_params") or {}
-        yield RunFacts({key: hparam(value) for key, value in params.items()})
+        hparams = {key: hparam(value) for key, value in params.items()}
+        yield RunFacts(hparams, file=state.file.path)
 
     def _add(self, entry: Any, at: float) -> Iterator[str]:
         if not isinstance(entry, dict) or not is_step(entry.get("step")):
@@ -109,10 +111,10 @@ class _State(NamedTuple):
     """What else is in it."""
 
 
-def _states(files: Sequence[EventFile]) -> list[_State]:
-    """The complete states in files, at least one. Raises BlockingIOError while none is complete,
-    and ValueError if that is not because a file is being written."""
-    found = []
+def _states(files: Sequence[EventFile]) -> tuple[list[_State], list[str]]:
+    """The complete states in files, at least one, and lines about the others. Raises
+    BlockingIOError while a file is being written, and ValueError if no state is complete."""
+    found, lines = list[_State](), list[str]()
     for file in files:
         if file.size > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MB")
@@ -128,13 +130,14 @@ def _states(files: Sequence[EventFile]) -> list[_State]:
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None
+            lines.append(f"{file.path}: it is damaged, and no JSON: {error}")
         else:
             if others.get("log_history") is not _LIST:
                 raise ValueError("it has no log_history")
             found.append(_State(file, hashes, others))
     if not found:
         raise ValueError("none of its states is JSON")
-    return found
+    return found, lines
 
 
 def _text(file: EventFile) -> str:

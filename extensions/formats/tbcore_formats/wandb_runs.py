@@ -1,57 +1,19 @@
-"""W&B: run-ID.wandb has all that a run logged, whether offline or not.
-
-    file     header, and blocks of 32 KiB
-    block    chunks; if fewer than 7 bytes are left at its end, they are zero
-    chunk    CRC-32 of kind and data, length, kind, data
-    record   the data of one chunk, or of a first, some middle and a last chunk; a protobuf message
-
-A file only grows, but a chunk may be written in parts, and a record takes several blocks.
-"""
+"""W&B: the runs in files run-ID.wandb. One that was resumed has a file for each time."""
 
 from __future__ import annotations
 
-import json
+import math
 import posixpath
 import re
-import struct
-import zlib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from google.protobuf.message import DecodeError
+from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore_formats.common import forget_others, safe_name
+from tbcore_formats.wandb_file import FileReader
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun, fields, varint
-from tbcore_formats.common import (
-    MAX_TAGS,
-    Rows,
-    forget_others,
-    hparam,
-    is_being_written,
-    is_step,
-    leaves,
-    number,
-    opened,
-    safe_name,
-)
-
-_HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
-_BLOCK_BYTES = 1 << 15
-_CHUNK = struct.Struct("<IHB")
-_FULL, _FIRST, _MIDDLE, _LAST = range(1, 5)
-_CRC_OF_KIND = [zlib.crc32(bytes([kind])) for kind in range(5)]
-_PIECE_BYTES = 1 << 20
-_MAX_CHUNKS = 1 << 11
-"""Maximum number of chunks in a record, which has at most 64 MiB then."""
-_MAX_JSON_BYTES = 1 << 20
-_DAMAGED = "records that are damaged, incomplete or too long are left out"
-_NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
-"""What is raised for a record that is no such message."""
 _FOLDER = re.compile(r"(?:(?:^|/)wandb)?(?:^|/)(?:(?:offline-)?run-\d{8}_\d{6}-[^/]*|latest-run)$")
 """The part of a path that W&B itself makes."""
-_WORDS = "NaN", "Infinity", "-Infinity"
-"""Numbers that some versions write as texts."""
 
 
 class _Known(NamedTuple):
@@ -61,6 +23,8 @@ class _Known(NamedTuple):
     name: str
     """What the user called the run; empty if that is not known yet."""
     started: float | None
+    goes_on: bool = False
+    """Whether the run goes on with one that an earlier file began."""
     line: str = ""
     """Why it is no run."""
 
@@ -74,6 +38,7 @@ class Runs:
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
         forget_others(files, self._known)
         seen: set[str] = set()
+        found: list[tuple[str, EventFile, _Known]] = []
         # A link leads to the latest run, which is another path to the same file.
         for name, file in sorted(files, key=lambda each: "latest-run" in each[0]):
             if file.version in seen:
@@ -85,265 +50,67 @@ class Runs:
                 known = self._known[file.path] = _head(file)
             if known.line:
                 yield f"{file.path} cannot be read: {known.line}"
-                continue
+            else:
+                found.append((name, file, known))
+        # Of the files of one id, those that go on with the run are read after the one before them;
+        # so are those that have not begun, since there is nothing in them yet.
+        runs: dict[tuple[str, str], list[list[tuple[str, EventFile, _Known]]]] = {}
+        for name, file, known in sorted(found, key=lambda each: each[2].started or math.inf):
             folder, base = posixpath.split(name)
             run_id = base.removesuffix(".wandb").removeprefix("run-")
-            shown = posixpath.join(_FOLDER.sub("", folder), safe_name(known.name, run_id))
-            yield SourceRun(shown, [file], name, known.started)
+            of_id = runs.setdefault((_FOLDER.sub("", folder), run_id), [])
+            if not of_id or (known.started and not known.goes_on):
+                of_id.append([])
+            of_id[-1].append((name, file, known))
+        for (folder, run_id), of_id in runs.items():
+            for parts in of_id:
+                given = next((known.name for *_, known in parts if known.name), "")
+                shown = posixpath.join(folder, safe_name(given, run_id))
+                name, _, known = parts[0]
+                yield SourceRun(shown, [file for _, file, _ in parts], name, known.started)
 
     def reader(self, run: SourceRun) -> Reader:
         return Reader()
 
 
 def _head(file: EventFile) -> _Known:
-    """Reads a file until its run has begun, at most two blocks."""
-    reader = Reader()
+    reader = FileReader()
     try:
-        with opened(file) as source:
-            piece = source.read(0, 2 * _BLOCK_BYTES)
-        for record in reader.records(piece, 0, is_last=True):
-            reader.add(record)
-            if reader.facts.started:
-                break
+        reader.read_head(file)
     except (OSError, ValueError) as error:
-        return _Known(file, "", None, getattr(error, "strerror", None) or str(error))
-    return _Known(file, reader.name, reader.facts.started)
+        line = getattr(error, "strerror", None) or str(error)
+        return _Known(file, "", None, line=line)
+    return _Known(file, reader.name, reader.facts.started, reader.goes_on)
 
 
 class Reader:
-    """Reads one file."""
+    """Reads one run, file by file."""
 
     def __init__(self) -> None:
         self.offset = 0
-        """That of the next chunk."""
-        self.name = ""
-        self.facts = RunFacts()
-        self._parts: list[bytes] | None = None
-        """The chunks of a record that has no end yet; None between records."""
-        self._has_damage = False
-        """Whether the last block of the file has damage, which a writer may still mend."""
-        self._config: dict[str, Any] = {}
-        self._rows = Rows()
-        self._keys: dict[bytes, str] = {}
-        """Maps the bytes of keys of items to the keys."""
-        self._step, self._wall_time = -1, 0.0
+        self._readers: dict[str, FileReader] = {}
+        """By path."""
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        file, is_last = files[0], False
-        while not is_last:
-            begin = self.offset - self.offset % _BLOCK_BYTES
-            with opened(file) as source:
-                piece = source.read(begin, _PIECE_BYTES)
-                is_last = begin + len(piece) >= source.current_size()
-            if begin + len(piece) < self.offset:
-                raise FileReplacedError(file.path)
-            for record in self.records(piece, begin, is_last=is_last):
-                self.add(record)
-            is_new = is_being_written(file)
-            if self._has_damage and not is_new:
-                self._rows.lines[_DAMAGED] = None
-            yield from self._rows.taken()
-        config = {k: hparam(v) for k, v in leaves(self._config, ".") if not k.startswith("_")}
-        if self.facts.started:
-            yield self.facts._replace(hparams=config)
-        if self._has_damage and is_new:
+        if not self._readers.keys() <= {file.path for file in files}:
+            raise FileReplacedError(files[0].path)  # A file is gone, or of another run.
+        for file in files:
+            reader = self._readers.setdefault(file.path, FileReader())
+            for item in reader.read(file):
+                is_named = isinstance(item, str) and file is not files[0]
+                yield f"{file.path}: {item}" if is_named else item
+                self.offset = sum(each.offset for each in self._readers.values())
+        begun = [each for each in self._readers.values() if each.facts.started]
+        if begun:
+            yield _joined(begun)
+        if any(each.is_unfinished for each in self._readers.values()):
             raise BlockingIOError
 
-    def records(self, piece: bytes, begin: int, *, is_last: bool) -> Iterator[bytes]:
-        """The records that end in a piece of the file, which begins with a block.
 
-        `is_last` if the file ends with it. Raises ValueError if it is no such file.
-        """
-        if not self.offset:
-            if not _HEADER.startswith(piece[: len(_HEADER)]):
-                raise ValueError("it is no log of W&B, or one of a version that is not known")
-            if len(piece) < len(_HEADER):
-                return
-            self.offset = len(_HEADER)
-        view, size, at, self._has_damage = memoryview(piece), len(piece), self.offset - begin, False
-        while True:
-            left = _BLOCK_BYTES - at % _BLOCK_BYTES
-            if left < _CHUNK.size and at + left <= size:
-                at += left
-                continue
-            if at + _CHUNK.size > size:
-                break
-            crc, length, kind = _CHUNK.unpack_from(piece, at)
-            data = view[at + _CHUNK.size : at + _CHUNK.size + length]
-            is_possible = _FULL <= kind <= _LAST and length <= left - _CHUNK.size
-            if is_possible and len(data) < length:
-                break
-            if not is_possible or zlib.crc32(data, _CRC_OF_KIND[kind]) != crc:
-                # Zeros have not been written yet, or never will be.
-                is_damage = any(view[at : at + _CHUNK.size])
-                if is_last and at + left >= size:
-                    self._has_damage = is_damage
-                    break
-                if is_damage:
-                    self._rows.lines[_DAMAGED] = None
-                at += left
-                continue
-            at += _CHUNK.size + length
-            if (self._parts is None) != (kind in (_FULL, _FIRST)):
-                self._rows.lines[_DAMAGED] = None
-            if kind in (_FULL, _FIRST):
-                self._parts = []
-            if self._parts is not None:
-                self._parts.append(bytes(data))
-                if kind in (_FULL, _LAST):
-                    yield b"".join(self._parts)
-                if kind in (_FULL, _LAST) or len(self._parts) > _MAX_CHUNKS:
-                    self._parts = None
-        self.offset = begin + at
-
-    def add(self, record: bytes) -> None:
-        """Adds the content of a record."""
-        try:
-            at = varint(record, 1)[1] if record[:1] == b"\x08" else 0
-            if record[at] == 0x12:
-                self._add_row(record, *reversed(varint(record, at + 1)))
-            elif record[at] != 0x1A:  # Half of all records are summaries, which are not needed.
-                self._add_other(record)
-        except _NO_MESSAGE:
-            self._rows.lines[_DAMAGED] = None
-
-    def _add_other(self, record: bytes) -> None:
-        for number_, value in _values(record):
-            if number_ == 5:
-                self._configure(value)
-            elif number_ == 17:
-                self._begin(value)
-            elif number_ == 18:
-                found = dict(_values(value))
-                ended = max((self.facts.started or 0.0) + found.get(2, 0), self._wall_time)
-                self.facts = self.facts._replace(status=2 if found.get(1) else 1, ended=ended)
-
-    def _begin(self, run: bytes) -> None:
-        found = defaultdict[int, list[Any]](list)
-        for number_, value in _values(run):
-            found[number_].append(value)
-        for config in found[4]:
-            self._configure(config)
-        # Of a field that does not repeat, the last value counts.
-        self.name, notes, group, sweep = (
-            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12)
-        )
-        tags = b", ".join(found[10]).decode(errors="replace")
-        start = dict(_values(b"".join(found[17])))
-        self._wall_time = started = start.get(1, 0) + start.get(2, 0) / 1e9
-        self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
-        texts = {"notes": notes, "tags": tags}
-        self.facts = RunFacts(
-            {}, {k: v for k, v in texts.items() if v}, group or sweep, started, status=3
-        )
-
-    def _configure(self, config: bytes) -> None:
-        for number_, item in _values(config):
-            key, value = _item(item)
-            self._config.pop(key, None)
-            if number_ == 1:
-                self._config[key] = _json(value)
-
-    def _add_row(self, data: bytes, at: int, length: int) -> None:
-        """Adds the points of a row of the history, `length` bytes from `at` on."""
-        row: list[tuple[str, bytes]] = []
-        own: dict[str, bytes] = {}
-        media: set[str] = set()
-        message: bytes | None = None
-        last, keys = at + length, self._keys
-        if last > len(data):
-            raise ValueError("a row is cut off")
-        while at < last:
-            tag, length = data[at], data[at + 1]
-            at += 2
-            if length > 127:
-                length, at = varint(data, at - 1)
-            end = at + length
-            if tag == 0x0A:
-                # Usually there is one key, and less than 128 bytes of JSON: \x82\x01 LENGTH JSON.
-                mark = data.find(b"\x82\x01", at, end)
-                if mark > 0 and mark + 3 + data[mark + 2] == end:
-                    raw, value = data[at:mark], data[mark + 3 : end]
-                    key = keys.get(raw)
-                    if key is None:
-                        key = _item(data[at:end])[0]
-                        if len(keys) < MAX_TAGS:
-                            keys[raw] = key
-                else:
-                    key, value = _item(data[at:end])
-                if key[:1] == "_" and key.startswith(("_step", "_timestamp", "_runtime", "_wandb")):
-                    own[key] = value
-                elif key.endswith("._type"):
-                    media.add(key[:-5])
-                else:
-                    row.append((key, value))
-            elif tag == 0x12:
-                message = data[at:end]
-            at = end
-        if "_step" in own:
-            step = _whole(own["_step"])
-        else:
-            step = self._step + 1 if message is None else dict(_values(message)).get(1, 0)
-        if not is_step(step):
-            self._rows.lines["rows without a step are left out"] = None
-            return
-        if "_timestamp" in own:
-            self._wall_time = float(own["_timestamp"])
-        elif "_runtime" in own and self.facts.started:
-            self._wall_time = self.facts.started + float(own["_runtime"])
-        self._step, wall_time, add = step, self._wall_time, self._rows.add
-        # What is beside a type are no numbers that somebody logged, such as a picture's width.
-        beside = _beside(media, [key for key, _ in row]) if media else ()
-        for key, value in row:
-            if key in beside:
-                continue
-            try:
-                add(key, step, wall_time, float(value))
-            except ValueError:
-                for leaf, found in leaves({key: _json(value)}, "."):
-                    if (each := number(float(found) if found in _WORDS else found)) is not None:
-                        add(leaf, step, wall_time, each)
-
-
-def _beside(prefixes: set[str], keys: Sequence[str]) -> set[str]:
-    """The keys that begin with one of the prefixes, which sorting puts behind it."""
-    found, prefix = set(), min(prefixes)
-    for key in sorted(prefixes.union(keys)):
-        if not key.startswith(prefix) and key in prefixes:
-            prefix = key
-        if key.startswith(prefix):
-            found.add(key)
-    return found
-
-
-def _values(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each field of a message: an int, or bytes."""
-    for field in fields(message, 0, len(message)):
-        is_int = field.wire_type == 0
-        value = varint(message, field.begin)[0] if is_int else message[field.begin : field.end]
-        yield field.number, value
-
-
-def _item(item: bytes) -> tuple[str, bytes]:
-    """The key and the JSON of an item."""
-    keys, value = [], b""
-    for number_, each in _values(item):
-        if number_ in (1, 2):
-            keys.append(each.decode(errors="replace"))
-        elif number_ == 16:
-            value = each
-    return ".".join(keys), value
-
-
-def _whole(value: bytes) -> int | None:
-    """A number in JSON as an integer; None if it is none."""
-    found = float(value)
-    return int(value) if value.isdigit() else int(found) if found.is_integer() else None
-
-
-def _json(value: bytes) -> Any:
-    """A value in JSON; None if it is none, or too large."""
-    with suppress(ValueError, RecursionError):
-        if len(value) <= _MAX_JSON_BYTES:
-            return json.loads(value)
-    return None
+def _joined(readers: Sequence[FileReader]) -> RunFacts:
+    """What the parts of a run say about it. What is said again later counts."""
+    facts, first = readers[-1].facts, readers[0].facts
+    texts = {tag: text for each in readers for tag, text in each.facts.texts.items()}
+    group = next((each.facts.group for each in reversed(readers) if each.facts.group), "")
+    config = {key: value for each in readers for key, value in each.config()}
+    return facts._replace(hparams=config, texts=texts, group=group, started=first.started)

@@ -447,7 +447,7 @@ def test_the_last_line_of_a_csv_needs_no_line_break(
     with pytest.raises(BlockingIOError):
         rows_of(items_of(Reader(Runs(), "x"), path))
     os.utime(path, (1e9, 1e9))
-    run = tbcore.open(tmp_path)["."]
+    [run] = tbcore.open(tmp_path).values()
     assert run["loss"].step.tolist() == steps
     assert read() == (steps, [])
     assert read() == ([], [])
@@ -553,9 +553,10 @@ def test_yaml_is_parsed_when_it_has_changed(
 @pytest.mark.parametrize(
     ("states", "shown", "num_lines"),
     [
-        # Name, number of rows, loss, and time of the last write.
+        # Name, number of rows, loss, and time of the last write. The state that is shown is among
+        # the files of the run, of which the last checkpoint is the first.
         ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
-        ([("checkpoint-1000", 2, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
+        ([("checkpoint-1000", 3, 1, 1), ("checkpoint-100", 2, 7, 2)], (2, 7), 1),
         ([(".", 10, 1, 1), ("checkpoint-100", 2, 7, 2), ("checkpoint-90", 1, 7, 1)], (2, 7), 1),
         ([("checkpoint-1000", 10, 1, 1), ("checkpoint-100", 2, 7, 0)], (10, 1), 0),
         # Copied in the order of their names.
@@ -578,6 +579,9 @@ def test_a_stale_checkpoint_does_not_hide_a_later_training(
     loss = points.value[-1]
     assert (len(points.step), None if math.isnan(loss) else loss) == shown
     assert len(logs.problems) == num_lines
+    [source] = {name for name, num_rows, *_ in states if num_rows == shown[0]}
+    path = "out" if source == "." else f"out/{source}"
+    assert logs["out"].source == f"{path}/trainer_state.json"
 
 
 def test_a_state_that_takes_much_memory_is_not_read(tmp_path: Path) -> None:
@@ -623,8 +627,9 @@ def test_runs_without_times_say_so_in_notebooks_and_to_programs(tmp_path: Path) 
     event_accumulator = pytest.importorskip("tbcore_compat.event_accumulator")
     (tmp_path / "metrics.csv").write_text("step,loss\n0,1\n")
     logs = tbcore.open(tmp_path)
-    assert "None" not in logs["."]._repr_html_() + logs._repr_html_()
-    assert "<caption>.: 1 tags</caption>" in logs["."]._repr_html_()
+    [run] = logs.values()
+    assert "None" not in run._repr_html_() + logs._repr_html_()
+    assert f"<caption>{tmp_path.name}: 1 tags</caption>" in run._repr_html_()
     with pytest.raises(ValueError, match="there are no times in "):
         event_accumulator.EventAccumulator(str(tmp_path)).Reload().FirstEventTimestamp()
 

@@ -514,6 +514,24 @@ def test_a_database_that_is_deleted_is_forgotten(
         assert (len(opened), len(stores)) == (expected, expected)
 
 
+def test_more_databases_than_stay_open_are_read_and_the_log_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """To a training in the same process, that matters."""
+    monkeypatch.setattr(sqlite, "_OPEN", [])
+    monkeypatch.setattr(sqlite, "_MAX_OPEN", 2)
+    monkeypatch.setitem(sys.modules, "mlflow", sys)
+    sqlite._log_limit.cache_clear()
+    for name in "abc":
+        (tmp_path / f"{name}-mlflow.db").write_bytes(SAMPLE)
+    logs = tbcore.open(tmp_path)
+    tags = [len(run.scalar_tags) for run in logs.values()]
+    assert (len(tags) % 3, sum(tags) > 0, len(sqlite._OPEN)) == (0, True, 2)
+    assert [line[:30] for line in caplog.messages] == ["more than 2 databases of MLflow"[:30]]
+    for file in sqlite._OPEN:
+        file.__exit__()
+
+
 def test_a_parameter_that_is_nan_costs_no_second_reading(
     logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -522,9 +540,11 @@ def test_a_parameter_that_is_nan_costs_no_second_reading(
     add(database, "a1", *range(100))
     logs.load()
     steps = list[int]()
-    taken = mlflow_runs.Rows.add
+    extend = mlflow_runs.Rows.extend
     monkeypatch.setattr(
-        mlflow_runs.Rows, "add", lambda self, *row: (steps.append(row[1]), taken(self, *row))
+        mlflow_runs.Rows,
+        "extend",
+        lambda self, tags, *columns: (steps.extend(columns[0]), extend(self, tags, *columns)),
     )
     add(database, "a1", 100)
     logs.load()

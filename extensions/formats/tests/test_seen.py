@@ -30,19 +30,43 @@ MLFLOW = lzma.decompress((SAMPLES.parent / "mlflow_samples" / "mlflow.db.xz").re
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
 
 
-def test_check_names_what_it_does_not_read(capsys: pytest.CaptureFixture[str]) -> None:
-    """Runs of other programs, and those that are not shown, since event files are beside them."""
+def test_check_reads_the_logs_of_other_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names those that are not shown, since event files are beside them. What is cut off is
+    damage, as in event files; what is left out for another reason is not."""
     logs = LIGHTNING
     assert main(["check", str(logs)]) == 0
-    _, *lines = capsys.readouterr().out.splitlines()
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"4 runs, 4 files \(.* kB\): all can be read", first)
     assert lines[-2:] == [
         f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
         "shown by the event files beside them, which have the same numbers",
-        "2 runs of other programs, for example "
-        f"{logs / 'version_0' / 'metrics.csv'}: not checked, since they are no event files",
+        "logs of other programs, most of which have no checksums: 2 runs, for example "
+        f"{logs / 'version_0' / 'metrics.csv'}",
     ]
-    assert main(["check", str(logs / "version_2")]) == 0
-    assert capsys.readouterr().out.startswith("1 run of other programs, for example ")
+    csv, wandb = tmp_path / "csv" / "metrics.csv", tmp_path / "run-x.wandb"
+    last, first_ = (tmp_path / f"checkpoint-{n}" / "trainer_state.json" for n in (30, 20))
+    data = (SAMPLES.parent / "wandb_samples" / "torn" / "run-torn.wandb").read_bytes()
+    state = (SAMPLES / "hf-trainer" / "trainer_state.json").read_bytes()
+    for path, content, found, status in (
+        (csv, b"step,loss\n0,1\n1,NA\n", {csv: "left out"}, 0),
+        (last, state[:900], {csv: "left out", last: "corrupt"}, 1),
+        (first_, state, {csv: "left out", last: "corrupt"}, 1),
+        (last, state, {csv: "left out"}, 0),
+        (wandb, data[:999] + bytes(99) + data[1098:], {csv: "left out", wandb: "corrupt"}, 1),
+    ):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (1e9, 1e9))
+        assert main(["check", str(tmp_path), "--json"]) == status
+        report = json.loads(capsys.readouterr().out)
+        assert {Path(each["path"]): each["what"] for each in report["findings"]} == found
+    os.truncate(last, 900)
+    assert main(["check", str(tmp_path), "--json"]) == 1
+    assert "being written" in {
+        each["what"] for each in json.loads(capsys.readouterr().out)["findings"]
+    }
 
 
 def test_a_run_says_which_file_it_is_from(
@@ -216,13 +240,24 @@ def test_the_last_files_of_a_directory_are_forgotten(
     ("name", "found"), [("ultralytics", ["runs"]), ("hf-trainer", ["."]), ("other", [])]
 )
 def test_logs_are_found_in_the_working_directory(
-    name: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    found: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Where there are none, a command names the files that it looked for."""
     monkeypatch.chdir(tmp_path)
     if name != "other":
         shutil.copytree(SAMPLES / name, tmp_path / ("runs" if found == ["runs"] else "out"))
     (tmp_path / "loss.csv").write_text("step,loss\n0,1\n")
     assert logdirs_here() == found
+    if not found:
+        assert main(["ls", str(tmp_path)]) == 1
+        *_, line = capsys.readouterr().err.splitlines()
+        names = "*tfevents*, *.wandb, *_log.csv, *mlflow*.db, *mlruns*.db, history.csv, log.csv, "
+        names += "metrics.csv, progress.csv, results.csv, trainer_state.json, training.log"
+        assert line.endswith(f"(looked for {names})")
 
 
 NOT_READ = "1 file of the kind log, for example {}/a/trainer_state.json; shown by tbcore after "

@@ -19,7 +19,8 @@ from source_runs import Rows, as_bits, items_of, points_of, rows_of
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, RunFacts, encode_varint
 from tbcore.values import session_end
-from tbcore_formats import wandb_runs
+from tbcore_formats import wandb_file, wandb_runs
+from tbcore_formats.wandb_file import FileReader
 from tbcore_formats.wandb_runs import Reader
 
 SAMPLES = Path(__file__).parent / "wandb_samples"
@@ -63,6 +64,7 @@ def row(step: int | None, **values: str) -> bytes:
 
 def run(name: str = "", started: int = 1_790_000_000, **others: Any) -> bytes:
     fields = {"run_id": 1, "config": 4, "group": 6, "notes": 9, "tags": 10, "sweep": 12}
+    fields |= {"resumed": 18, "resume": 24}
     extra = [(fields[key], value) for key, value in others.items()]
     return message((17, message((8, name), (17, message((1, started))), *extra)))
 
@@ -188,9 +190,10 @@ def test_a_resumed_run_goes_on_with_its_next_step(tmp_path: Path) -> None:
     once = [(17, message((1, 1_790_000_000))), (8, "it"), (6, "g2"), (14, 10), (10, "b")]
     resumed = message((17, message((8, "x"), (6, "g1"), (14, 99), (10, "a"), *once)))
     path.write_bytes(log([resumed, row(None, a="1"), row(None, a="2"), row(20, a="3")]))
-    reader = Reader()
-    assert rows_of(items_of(reader, path))[0] == {"a": [(10, 1.0), (11, 2.0), (20, 3.0)]}
-    assert (reader.name, reader.facts.group, reader.facts.texts) == ("it", "g2", {"tags": "a, b"})
+    *items, facts = items_of(Reader(), path)
+    assert rows_of(iter(items))[0] == {"a": [(10, 1.0), (11, 2.0), (20, 3.0)]}
+    assert (facts.group, facts.texts) == ("g2", {"tags": "a, b"})
+    assert [*tbcore.open(tmp_path)] == ["it"]
 
 
 @pytest.mark.parametrize("left", range(16))
@@ -308,6 +311,44 @@ def test_a_live_run(logs: Logs) -> None:
     assert logs.board.status.problems == ()
 
 
+@pytest.mark.parametrize("mark", ["resume", "resumed"])
+def test_a_run_that_was_resumed_is_one_run(mark: str, logs: Logs) -> None:
+    """With a reader for each of its files, by the times when they began. A file whose run has not
+    begun has nothing to show; one that has only the same id is another run."""
+
+    def write(clock: int, records: Iterable[bytes]) -> Path:
+        path = logs.path / "wandb" / f"offline-run-20261126_20214{clock}-abc" / "run-abc.wandb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(log(records))
+        return path
+
+    def shown() -> dict[str, list[int]]:
+        logs.load()
+        return {run: logs.steps(run, "a") for run in logs.multiplexer.runs()}
+
+    item = message((1, message((1, "lr"), (16, "1"))))
+    first = [run("it", 10, config=item, notes="n", tags="t"), row(1, a="1"), row(2, a="2")]
+    write(9, [*first, message((18, message((1, 1))))])  # Its folder is the last by name.
+    assert shown() == {"it": [1, 2]}
+    path = write(1, [])
+    assert shown() == {"it": [1, 2]}
+    late = message((1, message((1, "lr"), (16, "2"))))
+    resumed = [run("x", 20, config=late, notes="m", **{mark: 1}), row(2, a="2"), row(3, a="3")]
+    write(1, resumed)
+    assert shown() == {"it": [1, 2, 2, 3]}
+    write(1, [*resumed, row(4, a="4")])
+    assert shown() == {"it": [1, 2, 2, 3, 4]}
+    ((source, found),) = [(each.source, each) for each in tbcore.open(logs.path).values()]
+    assert source == "wandb/offline-run-20261126_202149-abc/run-abc.wandb"
+    assert (found.hparams, found.state) == ({"lr": 2.0}, "quiet")
+    assert [found.texts(tag)[0].value for tag in ("notes", "tags")] == ["m", "t"]
+    write(5, [run("it", 30), row(9, a="9")])
+    assert shown() == {"it": [1, 2, 2, 3, 4], "it_2": [9]}
+    path.unlink()
+    assert shown() == {"it": [1, 2], "it_2": [9]}
+    assert logs.board.status.problems == ()
+
+
 def test_a_file_that_becomes_shorter_is_read_again(tmp_path: Path) -> None:
     path, reader = tmp_path / "run-abc.wandb", Reader()
     path.write_bytes(log([run(), row(1, a="1")]))
@@ -332,7 +373,7 @@ def test_a_row_with_many_types_takes_linear_work() -> None:
     types = [f"{letter}{n}" for n in range(200) for letter in "az"]
     numbers = [f"{each}.width" for each in types] + [f"{each}.a.b" for each in types]
     shown = [f"{letter}{n}loss" for n in range(200) for letter in "amz"]
-    reader = Reader()
+    reader = FileReader()
     for key in numbers + shown:
         reader._keys[message((1, key))] = Key(key)
     data = {f"{each}._type": '"image-file"' for each in types}
@@ -343,7 +384,7 @@ def test_a_row_with_many_types_takes_linear_work() -> None:
 
 
 def test_a_large_value_is_not_parsed() -> None:
-    reader = Reader()
+    reader = FileReader()
     large = row(0, a="[" + "{}," * (1 << 20) + "{}]", b="1")
     tracemalloc.start()
     try:
@@ -361,7 +402,7 @@ def test_what_is_known_of_a_file_is_forgotten_with_it(tmp_path: Path) -> None:
         for name in "xy":
             path = tmp_path / root / f"run-{name}.wandb"
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(wandb_runs._HEADER)
+            path.write_bytes(wandb_file._HEADER)
             files.append((path.name, EventFile.of(str(path), os.stat(path))))
     runs = wandb_runs.Runs()
     for root in (files[:2], files[2:]):

@@ -1,7 +1,8 @@
-"""check: reads all event files of a logdir once, and reports each fault with its position."""
+"""check: reads all logs of a logdir once, and reports each fault; in event files, with offsets."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from tbcore.engine import (
     Pacing,
     RunView,
     SourceFiles,
+    TrackedRun,
     find_unclaimed,
     load_plugins,
     one_line,
@@ -35,7 +37,7 @@ class Finding(NamedTuple):
 
     what: str
     """`missing`, `unreadable`, `corrupt`, `undecodable`, `cut off`, `being written`, `empty`,
-    `changed` or `other file`."""
+    `changed`, `other file`, or `left out` for data of another program's log that is not shown."""
     path: str
     message: str
     run: str | None = None
@@ -61,7 +63,7 @@ class CheckReport(NamedTuple):
     """Files that are not event files, and whose data tbcore does not show; see `Scan`."""
     orphaned: Mapping[str, int] | None = None
     """Maps the runs with orphaned rows to the number of these; None for an index."""
-    not_checked: Sequence[str] = ()
+    other_logs: Sequence[str] = ()
     """The first file of each run that another program logged, sorted."""
 
     @property
@@ -85,7 +87,7 @@ class CheckReport(NamedTuple):
             "unshown": [kind._asdict() for kind in self.unclaimed],
             "other_files": [files._asdict() for files in self.other_files],
             "orphaned": self.orphaned,
-            "not_checked": self.not_checked,
+            "other_logs": self.other_logs,
         }
 
     def lines(self) -> Iterator[str]:
@@ -108,8 +110,7 @@ class CheckReport(NamedTuple):
             state = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         if others:
             state += f"; {plural(others, 'other file')}"
-        if self.num_files or self.findings or not self.not_checked:
-            yield f"{what} ({size(self.num_bytes)}): {state}"
+        yield f"{what} ({size(self.num_bytes)}): {state}"
         if self.orphaned:
             rows, run = sum(self.orphaned.values()), next(iter(self.orphaned))
             yield (
@@ -127,22 +128,22 @@ class CheckReport(NamedTuple):
                 + (f"; `pip install {kind.install}`" if kind.install else "")
             )
         yield from map(str, self.other_files)
-        if self.not_checked:
-            runs = plural(len(self.not_checked), "run")
+        if self.other_logs:
+            runs = plural(len(self.other_logs), "run")
             yield (
-                f"{runs} of other programs, for example {one_line(self.not_checked[0])}: "
-                "not checked, since they are no event files"
+                f"logs of other programs, most of which have no checksums: {runs}, for example "
+                f"{one_line(self.other_logs[0])}"
             )
 
 
 def check(specs: Sequence[LogdirSpec]) -> CheckReport:
-    """Reads every event file below the directories to its end, and verifies all checksums."""
+    """Reads every log below the directories to its end, and verifies all checksums."""
     plugins = load_plugins()
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
     patterns = frozenset(claim.files for claim in claims if claim.files is not None)
     found = Logdir(specs, Pacing(patterns=lambda: patterns), Formats()).scan()
-    others = [run for run, files in found.runs.items() if isinstance(files, SourceFiles)]
-    sources = [found.runs.pop(run)[0].path for run in others]
+    sources = {run: each for run, each in found.runs.items() if isinstance(each, SourceFiles)}
+    events = {run: files for run, files in found.runs.items() if run not in sources}
     findings = [
         Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
     ]
@@ -152,7 +153,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     ]
     views, reader = dict[str, RunView](), StrictReader()
     num_bytes, orphaned = 0, dict[str, int]()
-    for run, files in found.runs.items():
+    for run, files in events.items():
         view, read = reader.read(files)
         num_bytes += sum(file.size for file in files)
         findings += [finding for each in read for finding in _findings(run, each)]
@@ -161,16 +162,49 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
             orphaned[run] = num_rows
     multiplexer = Multiplexer(views)
     findings += _undecodable(views, multiplexer)
+    batches = BatchReader()
+    for each in batches.read(batches.run(run, files) for run, files in sources.items()):
+        findings += _of_program(each)
+    # A file may have many runs, whose EventFiles have sizes of their own.
+    paths = {file.path for files in sources.values() for file in files}
     return CheckReport(
         len(found.runs),
-        found.num_files,
-        num_bytes,
+        found.num_files + len(paths),
+        num_bytes + sum(map(_size, paths)),
         findings,
         find_unclaimed(multiplexer, claims, {each.distribution_name for each in plugins}),
         found.other_files,
         orphaned,
-        sorted(sources),
+        sorted(files[0].path for files in sources.values()),
     )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _of_program(run: TrackedRun) -> Iterator[Finding]:
+    """The findings about a run that another program logged, which was read to its end.
+
+    Those are damage that say so, and errors that ended reading.
+    """
+    reader, paths = run.reader, [one_line(file.path) for file in run.files]
+    for line in reader.problems_now:
+        path = max((path for path in paths if line.startswith(path)), key=len, default=paths[0])
+        message = line.removeprefix(path).removeprefix(":").strip()
+        if line not in reader.problems:
+            what = "unreadable" if reader.is_incomplete else "corrupt"
+            yield Finding(what, path, message, run.name)
+        else:
+            is_damage = "damaged" in message
+            what = "corrupt" if is_damage else "left out"
+            yield Finding(what, path, message, run.name, is_damage=is_damage)
+    if reader.is_to_read_soon:
+        line = "cannot be read yet, since it is being written"
+        yield Finding("being written", paths[0], line, run.name, is_damage=False)
 
 
 def _undecodable(views: Mapping[str, RunView], multiplexer: Multiplexer) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ def test_an_undamaged_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert status == 0
     unshown = report.pop("unshown")
     assert report.pop("other_files") == []
-    assert (report.pop("orphaned"), report.pop("not_checked")) == ({}, [])
+    assert (report.pop("orphaned"), report.pop("other_logs")) == ({}, [])
     assert report == {"runs": 1, "files": 1, "bytes": size, "damaged": 0, "findings": []}
     assert [kind["kind"] for kind in unshown] in ([], ["scalars"])  # whatever is installed
     assert main(["check", str(tmp_path)]) == 0

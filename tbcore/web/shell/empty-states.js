@@ -79,7 +79,7 @@ function NoRuns({ state, status }) {
   const isMissing = status.missing.length > 0;
   return html`<div class="notice">
     <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
-    <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
+    <p>tbcore looks for files whose names match ${status.looked_for.map((name, index) => html`${index > 0 && ", "}<code>${name}</code>`)}, here and in all subdirectories:</p>
     <pre>${status.logdirs.join("\n")}</pre>
     ${isMissing
       ? html`<p>Not found: ${status.missing.map((path) => html`<code>${path}</code>${" "}`)}</p>`

@@ -19,7 +19,7 @@ from tbcore_logs.commands.arguments import form_options
 def check(
     context: click.Context, *, logdirs: tuple[str, ...], index: str | None, form: str | None
 ) -> int:
-    """Read all event files below LOGDIR and report what is wrong with them.
+    """Read all event files below LOGDIR, and logs of other programs, and report what is wrong.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
     data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does

@@ -75,14 +75,13 @@ class LogSelection(NamedTuple):
         """
         logs = opened(self.path(says=True), waits=waits)
         names = self.names(logs)
+        if not names and not len(logs):
+            none = f"no event files below {_shown(self.path())!r}"
+            if looked_for := ", ".join(logs._reader.looked_for):
+                none = f"{none} (looked for {looked_for})"
+            raise click.ClickException("; ".join([none, *logs._reader.not_shown]))
         if not names:
-            raise click.ClickException(
-                f"none of {len(logs):,} runs matches{self._meant(logs)}"
-                if len(logs)
-                else "; ".join(
-                    [f"no event files below {_shown(self.path())!r}", *logs._reader.not_shown]
-                )
-            )
+            raise click.ClickException(f"none of {len(logs):,} runs matches{self._meant(logs)}")
         return logs, names
 
     def names(self, logs: Logs, *, is_first: bool = True) -> list[str]:

@@ -24,7 +24,7 @@ export function star(store, runs) {
 export function archive(store, runs) {
   if (!mayChange(store)) return;
   const command = filesCommand(store.page.logdir());
-  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? ` \`${command}\` prints how to delete their files.` : ` \`${command}\` does not name their files: archive by \`tbcore notes set\` too if they shall go.`);
+  toggle(store, runs, "archived", areArchived, ["Archived", "Brought back"], true, store.owns ? ` \`${command}\` prints how to delete their event files over a day old.` : ` \`${command}\` does not name their files: archive by \`tbcore notes set\` too if they shall go.`);
   // Once nothing that the query finds is archived, it no longer asks for archived runs.
   const { query } = store.page;
   if (![...store.archived.value.keys()].some(query.finds)) query.set(withArchived(query.value, false));

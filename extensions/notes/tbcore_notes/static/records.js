@@ -80,7 +80,7 @@ export function filesText(archived, owns, logdir) {
   const num = [...archived.values()].filter((by) => by === "").length;
   const these = num === archived.size ? "these" : num === 0 ? "none of these" : `${num.toLocaleString("en")} of these`;
   const whose = owns ? "you archived" : "the user of this server archived, by a command or in a page of their own; not of what is archived here";
-  return `\`${filesCommand(logdir)}\` prints how to delete the files of ${these}${owns && num === archived.size ? "" : `, only of what ${whose}`}.`;
+  return `\`${filesCommand(logdir)}\` prints how to delete the event files over a day old of ${these}${owns && num === archived.size ? "" : `, only of what ${whose}`}.`;
 }
 
 /** Whether a query is about archived runs, which the list shows then. @param {string} query */

@@ -74,9 +74,9 @@ test("the command for files has the directory, quoted for a shell", () => {
 
 test("which files it names depends on who archived, not on who looks", () => {
   const archived = new Map([["a", ""], ["b", "bob@lab"]]);
-  assert.match(filesText(archived, true, "runs"), /^`tbcore notes files runs` prints how to delete the files of 1 of these, only of what you archived\.$/);
-  assert.match(filesText(archived, false, "runs"), /the files of 1 of these, .* user of this server archived, .* not of what is archived here\.$/);
-  assert.match(filesText(new Map([["b", "bob@lab"]]), true, "runs"), /the files of none of these, only/);
-  assert.match(filesText(new Map([["a", ""]]), false, "runs"), /the files of these, only/);
-  assert.match(filesText(new Map([["a", ""]]), true, "runs"), /the files of these\.$/);
+  assert.match(filesText(archived, true, "runs"), /^`tbcore notes files runs` prints how to delete the event files over a day old of 1 of these, only of what you archived\.$/);
+  assert.match(filesText(archived, false, "runs"), /the event files over a day old of 1 of these, .* user of this server archived, .* not of what is archived here\.$/);
+  assert.match(filesText(new Map([["b", "bob@lab"]]), true, "runs"), /of none of these, only/);
+  assert.match(filesText(new Map([["a", ""]]), false, "runs"), /over a day old of these, only/);
+  assert.match(filesText(new Map([["a", ""]]), true, "runs"), /over a day old of these\.$/);
 });

@@ -93,6 +93,7 @@ export async function getJSON(url, init) {
  * @property {number} num_requests  requests for remote files and listings since the start
  * @property {number} num_requests_per_scan  those of the last listing of remote directories
  * @property {string[]} logdirs  absolute paths, or URIs
+ * @property {string[]} looked_for  patterns of the names of the files that have runs
  * @property {string[]} missing  the members of `logdirs` that do not exist
  * @property {string[]} problems  what is wrong now, besides `missing`
  * @property {number[]} problems_since  when each of them began, in seconds since the epoch
