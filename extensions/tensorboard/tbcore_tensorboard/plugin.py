@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -18,17 +16,17 @@ from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
 from tbcore.http import json_response
-from tbcore_tensorboard.mirror import folders_of
 from tbcore_tensorboard.process import HostedProcess
 from tbcore_tensorboard.proxy import forward
 
 GROUP = "tensorboard_plugins"
 FILES = {
-    "profile": "plugins/profile/*/*.xplane.pb",
-    "projector": "projector_config.pbtxt",
-    "torch_profiler": "*.pt.trace.json",
+    "profile": "**/plugins/profile/*/*.xplane.pb",
+    "projector": "**/projector_config.pbtxt",
+    "torch_profiler": "**/*.pt.trace.json",
 }
-"""The files by which a plugin that reads no series has something to show."""
+"""The files by which a plugin that reads no series has something to show. What jax writes has no
+event file beside it, and so belongs to no run."""
 HOW_TO_LOG = {
     "profile": {
         "JAX": "# pip install jax\nimport jax\n\n"
@@ -41,8 +39,6 @@ HOW_TO_LOG = {
     },
 }
 NEED_EVAL = ("projector",)
-LOOK_SECONDS = 60
-"""Time between two searches for such files."""
 OPTIONS = [
     Option("memory", default=4096, minimum=256, help="Maximum memory of each process, in MB."),
     Option(
@@ -120,7 +116,7 @@ def _tab(entry: EntryPoint) -> object:
         title=entry.name.replace("_", " ").title(),
         description=f"A plugin of TensorBoard ({source}), in a process of its own. Its options "
         "are those of the plugin tensorboard."
-        + (f" It shows files such as {pattern}." if pattern else ""),
+        + (f" It shows files such as {pattern.removeprefix('**/')}." if pattern else ""),
         claims=claims,
         how_to_log=HOW_TO_LOG.get(entry.name, {}),
         order=95,
@@ -128,17 +124,6 @@ def _tab(entry: EntryPoint) -> object:
         api=1,
     )
     made: list[HostedProcess] = []
-    looked_at = [-float("inf"), False]
-
-    def is_active(multiplexer: Multiplexer) -> bool:
-        if pattern is None or multiplexer.has(claims):
-            return True
-        # What jax writes has no event file beside it, and so belongs to no run.
-        logdir = _options[multiplexer].logdir
-        if logdir and not looked_at[1] and time.monotonic() - looked_at[0] > LOOK_SECONDS:
-            found = (path for folder in folders_of(logdir) for path in Path(folder).glob(pattern))
-            looked_at[:] = [time.monotonic(), next(found, None) is not None]
-        return bool(looked_at[1])
 
     def routes(multiplexer: Multiplexer) -> Sequence[Route]:
         what = f"{entry.name} of {source}"
@@ -151,7 +136,9 @@ def _tab(entry: EntryPoint) -> object:
 
     return SimpleNamespace(
         plugin_info=hookimpl(lambda: info, specname="plugin_info"),
-        is_active=hookimpl(is_active),
+        is_active=hookimpl(
+            lambda multiplexer: pattern is None or multiplexer.has(claims), specname="is_active"
+        ),
         routes=hookimpl(routes),
         page_routes=hookimpl(lambda: _proxy_routes(made[0]), specname="page_routes"),
         close=hookimpl(close),

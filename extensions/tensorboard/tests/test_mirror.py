@@ -79,11 +79,14 @@ def test_a_link_costs_no_other_folder_and_does_not_multiply_them(tmp_path: Path)
 def test_a_tab_has_data_if_there_are_files_for_it(
     hosting: Hosting, tbcore_logdir: Path, above: str
 ) -> None:
-    """`projector` is the plugin of these files that TensorBoard has."""
+    """Where no run is, and though no run changes; `projector` is a plugin that TensorBoard has."""
     pytest.importorskip("tensorboard")
     write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
-    assert hosting().get("data/plugins_listing").json()["tb-projector"] is False
+    client = hosting()
+    assert client.get("data/plugins_listing").json()["tb-projector"] is False
     folder = tbcore_logdir / above / "embeddings"
     folder.mkdir(parents=True)
     (folder / "projector_config.pbtxt").touch()
-    assert hosting().get("data/plugins_listing").json()["tb-projector"] is True
+    client.reload()
+    assert client.get("data/plugins_listing").json()["tb-projector"] is True
+    assert client.get("data/status").json()["other_files"] == []
