@@ -138,11 +138,11 @@ def _application(settings: Mapping[str, Any], link: Link) -> tuple[App, dict[str
         app, plugins = _with_tensorboard(name, found, logdir, link)
     if name and not plugins:
         raise RuntimeError("its loader returned no plugin; a package that it needs is missing")
-    paths = {
-        plugin.plugin_name: getattr(plugin.frontend_metadata(), "es_module_path", None)
+    modules = {
+        plugin.plugin_name: path
         for plugin in plugins
+        if (path := getattr(plugin.frontend_metadata(), "es_module_path", None))
     }
-    modules = {plugin: path for plugin, path in paths.items() if path}
     return (mirror.refreshing(app) if mirror else app), {
         "plugin": plugins[-1].plugin_name if name else "",
         "modules": modules,
@@ -170,13 +170,10 @@ def _with_tensorboard(
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     for flag in FLAGS:
         parser.add_argument(f"--{flag}", default="")
-    parser.add_argument("--logdir", default="")
-    parser.add_argument("--samples_per_plugin", default={})
     for loader in loaders:
         loader.define_flags(parser)
     flags = parser.parse_args([])
     flags.logdir = logdir
-    flags.path_prefix = ""
     flags.samples_per_plugin = dict.fromkeys(SAMPLED, EVERYTHING)
     embeddings = partial(_embeddings, logdir if name == "projector" else "")
     provider = make_provider(link, logdir, embeddings)
