@@ -27,7 +27,7 @@ SENT = (
     "x-tensorboard-feature-flags",
 )  # fmt: skip
 """The headers of a request that the process gets: no cookie, no token."""
-LEFT_OUT = ("connection", "transfer-encoding", "content-security-policy", "server", "date")
+LEFT_OUT = ("connection", "transfer-encoding", "server", "date")
 REFUSED = re.compile(r"(/data/plugin/[^/]+)?/capture_profile/*")
 """Addresses that connect to a host that the request names."""
 PIECE_BYTES = 1 << 16
