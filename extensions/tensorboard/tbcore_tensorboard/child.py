@@ -132,7 +132,7 @@ def _application(settings: Mapping[str, Any], link: Link) -> tuple[App, dict[str
     if logdir and name in WRITERS:
         mirror = Mirror(logdir, f"{folder}/logs", link)
         logdir = mirror.folder
-    if importlib.util.find_spec("tensorboard") is None:
+    if name in WRITERS or importlib.util.find_spec("tensorboard") is None:
         app, plugins = _alone(found[name], logdir)
     else:
         app, plugins = _with_tensorboard(name, found, logdir, link)
@@ -193,7 +193,10 @@ def _embeddings(logdir: str, period: float) -> Sequence[str]:
 
 
 def _alone(entry: EntryPoint, logdir: str) -> tuple[App, list[Any]]:
-    """The application of a plugin that does without TensorBoard, as xprof."""
+    """The application of a plugin that does without TensorBoard, as xprof.
+
+    It is told to have no buttons for profiles of other hosts, whose addresses are refused.
+    """
     loader = entry.load()()
     parser = argparse.ArgumentParser()
     loader.define_flags(parser)

@@ -21,9 +21,9 @@ from tbcore_tensorboard.proxy import forward
 
 GROUP = "tensorboard_plugins"
 FILES = {
-    "profile": "**/plugins/profile/*/*.xplane.pb",
-    "projector": "**/projector_config.pbtxt",
-    "torch_profiler": "**/*.pt.trace.json",
+    "profile": "plugins/profile/*/*",
+    "projector": "projector_config.pbtxt",
+    "torch_profiler": "*.pt.trace.json",
 }
 """The files by which a plugin that reads no series has something to show. What jax writes has no
 event file beside it, and so belongs to no run."""
@@ -110,13 +110,13 @@ def _installed() -> Iterator[EntryPoint]:
 def _tab(entry: EntryPoint) -> object:
     """The tab of one plugin of TensorBoard, as a plugin of tbcore."""
     source = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-    pattern = FILES.get(entry.name)
-    claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
+    files = FILES.get(entry.name)
+    claims = [Claim(files=f"**/{files}") if files else Claim(plugin_name=entry.name)]
     info = PluginInfo(
         title=entry.name.replace("_", " ").title(),
         description=f"A plugin of TensorBoard ({source}), in a process of its own. Its options "
         "are those of the plugin tensorboard."
-        + (f" It shows files such as {pattern.removeprefix('**/')}." if pattern else ""),
+        + (f" It shows files such as {files}." if files else ""),
         claims=claims,
         how_to_log=HOW_TO_LOG.get(entry.name, {}),
         order=95,
@@ -137,7 +137,7 @@ def _tab(entry: EntryPoint) -> object:
     return SimpleNamespace(
         plugin_info=hookimpl(lambda: info, specname="plugin_info"),
         is_active=hookimpl(
-            lambda multiplexer: pattern is None or multiplexer.has(claims), specname="is_active"
+            lambda multiplexer: files is None or multiplexer.has(claims), specname="is_active"
         ),
         routes=hookimpl(routes),
         page_routes=hookimpl(lambda: _proxy_routes(made[0]), specname="page_routes"),

@@ -46,8 +46,8 @@ MAX_PATH_CHARACTERS = 60
 """Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
 LOG_WINDOW_SECONDS = 60
 """Time in which at most 20 lines of a process are logged."""
-PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(.*)")
-"""A line that the process logged."""
+PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(\S.*)")
+"""A line that the process logged by Python's `logging`: its level and the name of a logger."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
