@@ -125,9 +125,10 @@ def _tab(entry: EntryPoint) -> object:
     )
     made: list[HostedProcess] = []
 
-    def routes(multiplexer: Multiplexer) -> Sequence[Route]:
+    def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
         what = f"{entry.name} of {source}"
-        made.append(HostedProcess(what, entry, multiplexer, lambda: _options[multiplexer]))
+        missing = "" if options.logdir or not files else "it needs one --logdir on this machine"
+        made.append(HostedProcess(what, entry, multiplexer, lambda: _options[multiplexer], missing))
         return [Route("/state", lambda request: json_response(made[0].state()))]
 
     def close() -> None:
