@@ -60,15 +60,15 @@ class Data:
 
         def row(run: str, tag: str, claims: Claims) -> Any:
             length, ends = 0, (0, 0.0)
-            # Metadata may be without a value, as that of hyperparameters.
-            with contextlib.suppress(NotFoundError):
+            # Metadata may be without a value, as that of hyperparameters, or all values scalars.
+            with contextlib.suppress(NotFoundError, ValueError):
                 found = self._multiplexer.item_series(run, tag, claims)
                 ends = (int(found.step.max()), float(found.wall_time.max()))
             if kind == "blob":
                 items = self._multiplexer.read_items(
                     run, tag, claims, _blobs_of(self, plugin, run, tag)
                 )
-                length = max(len(blobs) for _, blobs in items)
+                length = max((len(blobs) for _, blobs in items), default=0)
             return (*ends, *self._about(run, tag, plugin), length)
 
         return self._each(plugin, kind, runs, tags, row)
