@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -15,11 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
+from tbcore.engine import declared
 from tbcore.http import json_response
 from tbcore_tensorboard.process import HostedProcess
-from tbcore_tensorboard.proxy import forward
 
-GROUP = "tensorboard_plugins"
 FILES = {
     "profile": "plugins/profile/*/*",
     "projector": "projector_config.pbtxt",
@@ -92,19 +90,10 @@ def close() -> None:
 @hookimpl
 def plugins() -> Mapping[str, object]:
     found: dict[str, object] = {}
-    for entry in _installed():
+    for entry in declared("tensorboard_plugins"):
         name = "tb-" + re.sub(r"[^a-z0-9_.-]", "-", entry.name.lower())
         found.setdefault(name, _tab(entry))
     return found
-
-
-def _installed() -> Iterator[EntryPoint]:
-    """The plugins of TensorBoard that are installed, but for those in the working directory."""
-    here = os.path.realpath("")
-    for entry in entry_points(group=GROUP):
-        where = str(entry.dist.locate_file("")) if entry.dist else here
-        if os.path.realpath(where) != here:
-            yield entry
 
 
 def _tab(entry: EntryPoint) -> object:
@@ -148,6 +137,8 @@ def _tab(entry: EntryPoint) -> object:
 
 def _proxy_routes(process: HostedProcess) -> list[Route]:
     def serve(request: Request) -> Response:
+        from tbcore_tensorboard.proxy import forward  # Not when the server starts.
+
         return forward(process, request, "/" + request.path_params.get("rest", ""))
 
     return [Route("/", serve), Route("/{rest:path}", serve, methods=METHODS)]
