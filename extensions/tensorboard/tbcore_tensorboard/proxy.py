@@ -96,8 +96,7 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
             return error_response(405, "to start the process again, send a POST request")
         if process.is_stuck():
             process.stop()
-        process.connect().close()
-        return Response(status_code=204)
+        return Response(status_code=204)  # The page that is loaded next starts it.
     if path == "/tbcore-tab.html" or (path == "/" and process.is_plugin):
         process.connect().close()
         plugin = quote(str(process.info().get("plugin", "")), safe="")
