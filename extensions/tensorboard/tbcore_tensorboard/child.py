@@ -195,7 +195,7 @@ def _embeddings(logdir: str, period: float) -> Sequence[str]:
 def _alone(entry: EntryPoint, logdir: str) -> tuple[App, list[Any]]:
     """The application of a plugin that does without TensorBoard, as xprof.
 
-    It is told to have no buttons for profiles of other hosts, whose addresses are refused.
+    Its buttons for profiles of other hosts are left out, since their addresses are refused.
     """
     loader = entry.load()()
     parser = argparse.ArgumentParser()
