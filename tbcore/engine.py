@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.eventfiles.wire import encode_varint as encode_varint
     from tbcore.eventfiles.wire import fields as fields
     from tbcore.eventfiles.wire import varint as varint
+    from tbcore.extensions import declared as declared
     from tbcore.extensions import guarded as guarded
     from tbcore.extensions import loaded as loaded
     from tbcore.http.json import to_json as to_json

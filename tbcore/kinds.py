@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+ANYWHERE = "**/"
+"""The beginning of a pattern of files that count in any directory, also where no run is."""
 HPARAMS_PREFIX = "_hparams_/"
 SESSION_START_TAG = f"{HPARAMS_PREFIX}session_start_info"
 """The tag under which a run logs its hyperparameters."""
@@ -54,7 +56,9 @@ class Claim:
     is_scalar: bool | None = None
     files: str | None = None
     """A pattern of files, by their paths below the directory of a run, such as
-    `plugins/profile/*/*.xplane.pb`. `*` and `?` do not match `/`. See `Multiplexer.files`."""
+    `plugins/profile/*/*.xplane.pb`. `*` and `?` do not match `/`. With `**/` at its beginning, also
+    files in directories without a run, if there is one log directory, on this machine, make the
+    plugin active. See `Multiplexer.files`."""
 
     tags: str | None = None
     """A pattern of tags, such as `grads/*`. `*` and `?` match any characters, `/` too."""

@@ -21,6 +21,7 @@ from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storag
 from tbcore.eventfiles.formats import Formats
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, last_steps, matches, summed
 from tbcore.eventfiles.storage import EACH_SCAN, MARK, EventFile, Found, Pacing, Root
+from tbcore.kinds import ANYWHERE
 from tbcore.text import describe, one_line, readable
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Scan:
     """Patterns of the names of the files that have runs."""
     side_files: dict[str, dict[str, list[EventFile]]] = field(default_factory=dict)
     """Maps the names of runs to the patterns that plugins claim, and these to the run's files that
-    match, sorted by path."""
+    match, sorted by path. Files without a run, of patterns for any directory, are those of ""."""
 
     def merge(self, found: Found) -> None:
         """Adds the result for one root, except its event files, which have no run names yet."""
@@ -216,13 +217,16 @@ class Logdir:
         runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             is_claimed, kind = False, kind_of(name)
-            for pattern in self._pacing.patterns():
+            for claimed in self._pacing.patterns():
+                pattern = claimed.removeprefix(ANYWHERE)
                 directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
-                run = runs.get((spec_index, directory))
-                if run is not None and matches(name, pattern):
+                run = runs.get((spec_index, directory), "")
+                # In the only directory, plugins find files without a run by themselves.
+                counts = run or (pattern != claimed and local_directory(self.specs))
+                if counts and matches(name, pattern):
                     is_claimed = True  # Also if the listing was made before the claim.
                     if file.is_listed:
-                        scan.side_files.setdefault(run, {}).setdefault(pattern, []).append(file)
+                        scan.side_files.setdefault(run, {}).setdefault(claimed, []).append(file)
             # A format has it, or it probably has the same numbers as event files.
             has_run = file.is_listed or (spec_index, dirname(file.path)) in runs
             if kind and not (is_claimed or (kind == "log" and has_run)):
@@ -242,7 +246,7 @@ class Logdir:
     @property
     def patterns(self) -> frozenset[str]:
         """The patterns of all files to find that are not event files."""
-        claimed = self._pacing.patterns()
+        claimed = frozenset(each.removeprefix(ANYWHERE) for each in self._pacing.patterns())
         return claimed | self.formats.patterns if self.formats else claimed
 
     @property

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tbcore.extensions import FORMATS, INSTALL
+from tbcore.kinds import ANYWHERE
 from tbcore.text import one_line, plural
 
 _KINDS = re.compile(
@@ -77,10 +78,11 @@ def kind_of_content(head: bytes) -> str | None:
 def matches(path: str, pattern: str) -> bool:
     """Whether the last steps of a path match those of a pattern of files, such as `Claim.files`.
 
-    No step that matches is empty, `.` or `..`, as those of keys in object stores may be. Takes time
-    proportional to the length of a name, however many `*` there are.
+    No step that matches is empty, `.` or `..`, as those of keys in object stores may be, and
+    `**/` at the beginning is no step. Takes time proportional to the length of a name, however many
+    `*` there are.
     """
-    wanted = pattern.split("/")
+    wanted = pattern.removeprefix(ANYWHERE).split("/")
     steps = path.split("/")[-len(wanted) :]
     return len(steps) == len(wanted) and all(
         fnmatchcase(step, one) and step not in ("", ".", "..")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tbcore import __version__
 from tbcore.errors import PluginError, did_you_mean
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.kinds import Claim
+from tbcore.kinds import ANYWHERE, Claim
 from tbcore.plugins import hookspecs
 from tbcore.plugins.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.plugins.options import MAX_INT, validate
@@ -216,7 +216,7 @@ def _are_allowances(names: object) -> bool:
 
 def _is_pattern(files: object) -> bool:
     """Whether a value is a pattern of paths that lead nowhere but below a run's directory."""
-    steps = files.split("/") if isinstance(files, str) else [""]
+    steps = files.removeprefix(ANYWHERE).split("/") if isinstance(files, str) else [""]
     return not any(s in ("", ".", "..") or "**" in s or {*"\\[]\0"} & {*s} for s in steps)
 
 

@@ -205,5 +205,4 @@ def _cannot_listen(host: str, port: int, error: OSError) -> TbcoreError:
         return TbcoreError(f"{host} is not an address of this machine; see --host")
     if error.errno == errno.EACCES:
         return TbcoreError(f"no permission to use port {port}; ports from 1024 on need none")
-    reason = error.strerror or str(error)
-    return TbcoreError(f"cannot listen on {host} port {port}: {reason}")
+    return TbcoreError(f"cannot listen on {host} port {port}: {error.strerror or error}")

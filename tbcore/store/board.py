@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 
 from tbcore.kinds import Claim
 from tbcore.store.notes import Notes
@@ -104,7 +105,7 @@ class Board:
             self.status = status
             self.notify()
 
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], object]:
         """Calls `callback` after each commit and each change of status.
 
         Returns a function that ends the subscription. The callback runs on the loader's thread, so
@@ -112,11 +113,7 @@ class Board:
         """
         key = object()
         self._subscribers[key] = callback
-
-        def unsubscribe() -> None:
-            self._subscribers.pop(key, None)
-
-        return unsubscribe
+        return partial(self._subscribers.pop, key, None)
 
     def notify(self) -> None:
         """Calls all subscribers."""

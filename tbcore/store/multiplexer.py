@@ -17,7 +17,7 @@ import numpy as np
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import Claims, have_tags, matches
+from tbcore.kinds import ANYWHERE, Claims, have_tags, matches
 from tbcore.store.board import Board
 from tbcore.store.items import Item, decode_items, items_at, items_of
 from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries, Series, merged_columns
@@ -213,7 +213,7 @@ class Multiplexer:
         if pattern not in self._board.file_patterns:
             raise ValueError(f"no plugin claims the files {pattern!r}; add a Claim(files=...)")
         files = self._state.side_files.get(run, {}).get(pattern, ())
-        return [SideFile(file, pattern) for file in files]
+        return [SideFile(file, pattern.removeprefix(ANYWHERE)) for file in files]
 
     def has_event_files(self, run: str) -> bool:
         """Whether a run is of event files, and not of another program. False for an unknown run."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosted import write_trace
 
 SECRET = b"what no response has"
 
@@ -39,6 +40,13 @@ TARGETS = [
     "etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli/serve.py", "__init__.py", "%2fetc",
     "train/link/secret.txt", "proc/self/environ",
 ]  # fmt: skip
+
+HOSTED = {
+    "tensorboard": "scalars/tags",
+    "tb-projector": "projector/runs",
+    "tb-profile": "profile/data?run=exp/2026_01_01&tag=overview_page&host=machine",
+}
+"""Addresses of code of TensorBoard, if that is installed."""
 
 CONTENT = [SECRET, b"root:x:0", b"import annotations", b"PYTHONPATH="]
 """Parts of the content of the targets."""
@@ -112,12 +120,18 @@ def test_p18_no_path_leads_outside(confined: Any) -> None:
 
 
 def test_p18_the_log_directory_is_not_changed(
-    start_server: Callable[..., Any], logdir: Path, tmp_path: Path
+    start_server: Callable[..., Any],
+    logdir: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """A start, requests to every route and an end change no byte, and write no other files.
 
-    Of notes, only those who have the server's token write any, into the user's data directory.
+    Neither does code of TensorBoard, such as xprof, which keeps caches beside traces. Of notes,
+    only those who have the server's token write any, into the user's data directory.
     """
+    logdir = shutil.copytree(logdir, tmp_path_factory.mktemp("copied") / "logs")
+    write_trace(logdir)
     before = state(logdir)
     data = tmp_path / "data"
     variables = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "XDG_DATA_HOME": str(data)}
@@ -138,6 +152,9 @@ def test_p18_the_log_directory_is_not_changed(
     }.items():
         for route in routes:
             assert server.request(f"/data/plugin/{plugin}/{route}").status == 200, route
+    listed = server.request("/data/plugins").json()["plugins"]
+    for plugin in {each["name"] for each in listed} & {*HOSTED}:
+        assert server.request(f"/{plugin}/data/plugin/{HOSTED[plugin]}").status == 200, plugin
     for method in ("PUT", "DELETE", "PATCH", "POST", "MKCOL", "MOVE"):
         for path in ("/data/runs", "/train/events", "/static/tbcore/index.html"):
             assert server.request(path, method=method, body=b"x").status in (404, 405)

@@ -123,6 +123,29 @@ def test_a_plugin_without_such_files_is_inactive(tmp_path: Path) -> None:
     assert names(client, "a/b") == ["notes1.txt"]
 
 
+def test_a_pattern_for_any_directory_needs_no_run(run: Path) -> None:
+    """If there is one log directory, on this machine: there the plugin finds such files itself."""
+    logs = run.parent
+    add(logs / "a/b" / NAME)
+    claims = (Claim(files=f"**/{TRACES}"),)
+    client = make_client(logs, plugins={"profile": plugin(claims)})
+    assert names(client) == [NAME]
+    assert client.get("data/status").json()["other_files"] == []
+    generation = client.multiplexer.generation
+    (run / NAME).unlink()
+    client.reload()
+    assert client.get("data/plugins_listing").json() == {"profile": True}
+    (logs / "a/b" / NAME).unlink()
+    client.reload()
+    assert client.get("data/plugins_listing").json() == {"profile": False}
+    assert client.multiplexer.generation == generation + 2
+
+    add(logs / "a/b" / NAME)
+    client = make_client("", logdir_spec=f"{logs},{logs}-2", plugins={"profile": plugin(claims)})
+    assert client.get("data/plugins_listing").json() == {"profile": False}
+    assert [each["num_files"] for each in client.get("data/status").json()["other_files"]] == [1]
+
+
 def test_the_root_may_be_a_run(tmp_path: Path) -> None:
     write_run(tmp_path, ".", scalars={"loss": [1.0]})
     add(tmp_path / NAME)

@@ -43,12 +43,15 @@ def spin():
         pass
 
 def die():
-    os.write(2, b"a check failed: 1 == 2\\n")
+    os.write(2, b"WARNING: no line of Python's logging\\na check failed: 1 == 2\\n")
     os.abort()
 
 def log(level, text, count="1"):
     for _ in range(int(count)):
         logging.getLogger("a.plugin").log(int(level), text)
+
+def fail(text):
+    raise ValueError(text)
 
 def thread(text):
     threading.Thread(target=int, args=[text]).start()
@@ -89,7 +92,7 @@ class Fake:
             "/modes": app(lambda: {
                 str(p.relative_to(os.getcwd())): oct(p.stat().st_mode & 0o777)
                 for p in (pathlib.Path(os.getcwd()), *pathlib.Path(os.getcwd()).iterdir())}),
-            "/read": app(lambda path: open(path, "rb").read(100).decode("utf-8", "replace")),
+            "/read": app(lambda path: open(path, "rb").read(4000).decode("utf-8", "replace")),
             "/write": app(lambda path: open(path, "a").close()),
             "/remove": app(lambda path: os.remove(path)),
             "/rename": app(lambda path: os.rename(path, path + "x")),
@@ -100,7 +103,7 @@ class Fake:
             "/signal": app(lambda number: signal.raise_signal(int(number))),
             "/die": app(die),
             "/log": app(log),
-            "/raise": app(int),
+            "/raise": app(fail),
             "/thread": app(thread),
             "/exit": app(lambda: os._exit(3)),
             "/memory": app(lambda: len(bytearray(16 << 30))),
@@ -193,6 +196,7 @@ def write_trace(logdir: Path) -> Path:
     file = logdir / "exp" / "plugins" / "profile" / "2026_01_01" / "machine.xplane.pb"
     file.parent.mkdir(parents=True)
     file.write_bytes(trace)
+    file.with_name("machine.trace.json.gz").touch()  # As JAX writes it beside each trace.
     return file
 
 

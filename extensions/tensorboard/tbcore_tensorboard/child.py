@@ -132,17 +132,17 @@ def _application(settings: Mapping[str, Any], link: Link) -> tuple[App, dict[str
     if logdir and name in WRITERS:
         mirror = Mirror(logdir, f"{folder}/logs", link)
         logdir = mirror.folder
-    if importlib.util.find_spec("tensorboard") is None:
+    if name in WRITERS or importlib.util.find_spec("tensorboard") is None:
         app, plugins = _alone(found[name], logdir)
     else:
         app, plugins = _with_tensorboard(name, found, logdir, link)
     if name and not plugins:
         raise RuntimeError("its loader returned no plugin; a package that it needs is missing")
-    paths = {
-        plugin.plugin_name: getattr(plugin.frontend_metadata(), "es_module_path", None)
+    modules = {
+        plugin.plugin_name: path
         for plugin in plugins
+        if (path := getattr(plugin.frontend_metadata(), "es_module_path", None))
     }
-    modules = {plugin: path for plugin, path in paths.items() if path}
     return (mirror.refreshing(app) if mirror else app), {
         "plugin": plugins[-1].plugin_name if name else "",
         "modules": modules,
@@ -170,13 +170,10 @@ def _with_tensorboard(
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     for flag in FLAGS:
         parser.add_argument(f"--{flag}", default="")
-    parser.add_argument("--logdir", default="")
-    parser.add_argument("--samples_per_plugin", default={})
     for loader in loaders:
         loader.define_flags(parser)
     flags = parser.parse_args([])
     flags.logdir = logdir
-    flags.path_prefix = ""
     flags.samples_per_plugin = dict.fromkeys(SAMPLED, EVERYTHING)
     embeddings = partial(_embeddings, logdir if name == "projector" else "")
     provider = make_provider(link, logdir, embeddings)
@@ -196,7 +193,10 @@ def _embeddings(logdir: str, period: float) -> Sequence[str]:
 
 
 def _alone(entry: EntryPoint, logdir: str) -> tuple[App, list[Any]]:
-    """The application of a plugin that does without TensorBoard, as xprof."""
+    """The application of a plugin that does without TensorBoard, as xprof.
+
+    Its buttons for profiles of other hosts are left out, since their addresses are refused.
+    """
     loader = entry.load()()
     parser = argparse.ArgumentParser()
     loader.define_flags(parser)

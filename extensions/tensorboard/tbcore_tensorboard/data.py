@@ -60,16 +60,15 @@ class Data:
 
         def row(run: str, tag: str, claims: Claims) -> Any:
             length, ends = 0, (0, 0.0)
-            with contextlib.suppress(
-                NotFoundError
-            ):  # Metadata without a value, as of hyperparameters.
+            # Metadata may be without a value, as that of hyperparameters, or all values scalars.
+            with contextlib.suppress(NotFoundError, ValueError):
                 found = self._multiplexer.item_series(run, tag, claims)
                 ends = (int(found.step.max()), float(found.wall_time.max()))
             if kind == "blob":
                 items = self._multiplexer.read_items(
                     run, tag, claims, _blobs_of(self, plugin, run, tag)
                 )
-                length = max(len(blobs) for _, blobs in items)
+                length = max((len(blobs) for _, blobs in items), default=0)
             return (*ends, *self._about(run, tag, plugin), length)
 
         return self._each(plugin, kind, runs, tags, row)
@@ -179,9 +178,8 @@ class Data:
 def _claims(plugin: str, kind: str = "") -> Claims:
     is_scalar = {"scalar": True, "tensor": None}.get(kind)
     claims = [Claim(plugin_name=plugin, is_scalar=is_scalar)]
-    if plugin in GRAPHS:
-        return [*claims, Claim(GRAPHS[plugin])]
-    return [*claims, Claim(OLD_FORMS[plugin])] if plugin in OLD_FORMS else claims
+    field = (OLD_FORMS | GRAPHS).get(plugin)
+    return [*claims, Claim(field)] if field else claims
 
 
 def _sampled(items: list[Item], samples: int) -> list[Item]:

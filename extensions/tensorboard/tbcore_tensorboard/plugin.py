@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -17,18 +14,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import Claim, Multiplexer, Option, PluginInfo, PluginOptions, hookimpl
+from tbcore.engine import declared
 from tbcore.http import json_response
-from tbcore_tensorboard.mirror import folders_of
 from tbcore_tensorboard.process import HostedProcess
-from tbcore_tensorboard.proxy import forward
 
-GROUP = "tensorboard_plugins"
 FILES = {
-    "profile": "plugins/profile/*/*.xplane.pb",
+    "profile": "plugins/profile/*/*",
     "projector": "projector_config.pbtxt",
     "torch_profiler": "*.pt.trace.json",
 }
-"""The files by which a plugin that reads no series has something to show."""
+"""The files by which a plugin that reads no series has something to show. What jax writes has no
+event file beside it, and so belongs to no run."""
 HOW_TO_LOG = {
     "profile": {
         "JAX": "# pip install jax\nimport jax\n\n"
@@ -41,8 +37,6 @@ HOW_TO_LOG = {
     },
 }
 NEED_EVAL = ("projector",)
-LOOK_SECONDS = 60
-"""Time between two searches for such files."""
 OPTIONS = [
     Option("memory", default=4096, minimum=256, help="Maximum memory of each process, in MB."),
     Option(
@@ -96,31 +90,22 @@ def close() -> None:
 @hookimpl
 def plugins() -> Mapping[str, object]:
     found: dict[str, object] = {}
-    for entry in _installed():
+    for entry in declared("tensorboard_plugins"):
         name = "tb-" + re.sub(r"[^a-z0-9_.-]", "-", entry.name.lower())
         found.setdefault(name, _tab(entry))
     return found
 
 
-def _installed() -> Iterator[EntryPoint]:
-    """The plugins of TensorBoard that are installed, but for those in the working directory."""
-    here = os.path.realpath("")
-    for entry in entry_points(group=GROUP):
-        where = str(entry.dist.locate_file("")) if entry.dist else here
-        if os.path.realpath(where) != here:
-            yield entry
-
-
 def _tab(entry: EntryPoint) -> object:
     """The tab of one plugin of TensorBoard, as a plugin of tbcore."""
     source = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-    pattern = FILES.get(entry.name)
-    claims = [Claim(files=pattern)] if pattern else [Claim(plugin_name=entry.name)]
+    files = FILES.get(entry.name)
+    claims = [Claim(files=f"**/{files}") if files else Claim(plugin_name=entry.name)]
     info = PluginInfo(
         title=entry.name.replace("_", " ").title(),
         description=f"A plugin of TensorBoard ({source}), in a process of its own. Its options "
         "are those of the plugin tensorboard."
-        + (f" It shows files such as {pattern}." if pattern else ""),
+        + (f" It shows files such as {files}." if files else ""),
         claims=claims,
         how_to_log=HOW_TO_LOG.get(entry.name, {}),
         order=95,
@@ -128,21 +113,11 @@ def _tab(entry: EntryPoint) -> object:
         api=1,
     )
     made: list[HostedProcess] = []
-    looked_at = [-float("inf"), False]
 
-    def is_active(multiplexer: Multiplexer) -> bool:
-        if pattern is None or multiplexer.has(claims):
-            return True
-        # What jax writes has no event file beside it, and so belongs to no run.
-        logdir = _options[multiplexer].logdir
-        if logdir and not looked_at[1] and time.monotonic() - looked_at[0] > LOOK_SECONDS:
-            found = (path for folder in folders_of(logdir) for path in Path(folder).glob(pattern))
-            looked_at[:] = [time.monotonic(), next(found, None) is not None]
-        return bool(looked_at[1])
-
-    def routes(multiplexer: Multiplexer) -> Sequence[Route]:
+    def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
         what = f"{entry.name} of {source}"
-        made.append(HostedProcess(what, entry, multiplexer, lambda: _options[multiplexer]))
+        missing = "" if options.logdir or not files else "it needs one --logdir on this machine"
+        made.append(HostedProcess(what, entry, multiplexer, lambda: _options[multiplexer], missing))
         return [Route("/state", lambda request: json_response(made[0].state()))]
 
     def close() -> None:
@@ -151,7 +126,9 @@ def _tab(entry: EntryPoint) -> object:
 
     return SimpleNamespace(
         plugin_info=hookimpl(lambda: info, specname="plugin_info"),
-        is_active=hookimpl(is_active),
+        is_active=hookimpl(
+            lambda multiplexer: files is None or multiplexer.has(claims), specname="is_active"
+        ),
         routes=hookimpl(routes),
         page_routes=hookimpl(lambda: _proxy_routes(made[0]), specname="page_routes"),
         close=hookimpl(close),
@@ -160,6 +137,8 @@ def _tab(entry: EntryPoint) -> object:
 
 def _proxy_routes(process: HostedProcess) -> list[Route]:
     def serve(request: Request) -> Response:
+        from tbcore_tensorboard.proxy import forward  # Not when the server starts.
+
         return forward(process, request, "/" + request.path_params.get("rest", ""))
 
     return [Route("/", serve), Route("/{rest:path}", serve, methods=METHODS)]

@@ -46,8 +46,8 @@ MAX_PATH_CHARACTERS = 60
 """Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
 LOG_WINDOW_SECONDS = 60
 """Time in which at most 20 lines of a process are logged."""
-PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(.*)")
-"""A line that the process logged."""
+PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(\S.*)")
+"""A line that the process logged by Python's `logging`: its level and the name of a logger."""
 PREFIX = "tbcore-tensorboard-"
 """The beginning of the names of folders with the sockets and files of a process."""
 
@@ -138,6 +138,11 @@ class HostedProcess:
         finally:
             self._turns.release()
 
+    def is_to_start(self) -> bool:
+        """Whether `connect` would start it, or wait for its start."""
+        folder = self._folder
+        return not self.state()["fault"] and not (folder and (folder / "http").exists())
+
     def is_stuck(self) -> bool:
         """Whether it has a fault, or as many requests wait for it as may."""
         if self.state()["fault"] or not self._turns.acquire(blocking=False):
@@ -185,7 +190,11 @@ class HostedProcess:
     def _start(self) -> None:
         # Pages of the process are of the origin of this server, and so may use its write token.
         self._multiplexer.distrust_pages()
-        self._folder, self._folder_lock = _new_folder()
+        try:
+            self._folder, self._folder_lock = _new_folder()
+        except OSError as error:
+            self._fault = f"the folder for its sockets cannot be made: {error}"
+            raise ProcessError(self._text(self._fault)) from None
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(self._folder / "data"))
         listener.listen(64)

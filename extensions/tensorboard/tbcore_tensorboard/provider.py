@@ -99,15 +99,11 @@ def _each(found: Tagged, make: Callable[[Any], Any]) -> Tagged:
     return {run: {tag: make(value) for tag, value in tags.items()} for run, tags in found.items()}
 
 
-def _wanted(given: Mapping[str, Any]) -> tuple[str, list[str] | None, list[str] | None]:
+def _wanted(given: Mapping[str, Any]) -> tuple[Any, ...]:
     """The plugin, and the runs and tags that are wanted; None for all."""
     found = given.get("run_tag_filter")
-    runs, tags = (found.runs, found.tags) if found else (None, None)
-    return (
-        given["plugin_name"],
-        None if runs is None else list(runs),
-        None if tags is None else list(tags),
-    )
+    filters = (found.runs, found.tags) if found else (None, None)
+    return given["plugin_name"], *(None if each is None else list(each) for each in filters)
 
 
 def _sampled(given: Mapping[str, Any]) -> tuple[Any, ...]:

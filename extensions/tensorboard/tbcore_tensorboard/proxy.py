@@ -27,7 +27,7 @@ SENT = (
     "x-tensorboard-feature-flags",
 )  # fmt: skip
 """The headers of a request that the process gets: no cookie, no token."""
-LEFT_OUT = ("connection", "transfer-encoding", "content-security-policy", "server", "date")
+LEFT_OUT = ("connection", "transfer-encoding", "server", "date")
 REFUSED = re.compile(r"(/data/plugin/[^/]+)?/capture_profile/*")
 """Addresses that connect to a host that the request names."""
 PIECE_BYTES = 1 << 16
@@ -40,9 +40,11 @@ iframe {{ display: block; width: 100%; height: 100vh; border: 0 }}</style>
 """The page around that of a plugin: xprof changes the address of its parent."""
 ENTRY = f"""{_HEAD}
 <script type="module" src="tbcore-entry.js"></script></html>"""
-CARD = f"""{_HEAD}
-<style>body {{ margin: 2rem; font: 16px/1.5 system-ui, sans-serif; color-scheme: light dark }}
-button {{ font: inherit }}</style>
+_TEXT = f"""{_HEAD}<meta name="viewport" content="width=device-width">
+<style>body {{ margin: 2rem; font: 16px/1.5 system-ui, sans-serif }}
+:root {{ color-scheme: light dark }} button {{ font: inherit }}</style>"""
+STARTING = f'{_TEXT}<p role="status">%s: its process starts</p>'
+CARD = f"""{_TEXT}
 <p role="alert">%s</p><p><button type="button">Start again</button></p>
 <script type="module" src="%stbcore-again.js"></script></html>"""
 AGAIN = """document.querySelector("button").onclick = async ({ target }) => {
@@ -50,6 +52,7 @@ AGAIN = """document.querySelector("button").onclick = async ({ target }) => {
   await fetch(new URL("tbcore-start", import.meta.url), { method: "POST" });
   location.reload();
 };"""
+SCRIPTS = {"tbcore-again.js": AGAIN, "tbcore-reload.js": "location.reload();"}
 
 
 class _Connection(http.client.HTTPConnection):
@@ -63,13 +66,24 @@ def forward(process: HostedProcess, request: Request, path: str) -> Response:
 
     Raises ProcessError if there is none for any other request.
     """
+    is_opened = "text/html" in request.headers.get("accept", "")
+    up = "../" * (path.count("/") - 1) or "./"
     try:
+        if is_opened and process.is_to_start():
+            return StreamingResponse(_starting(process, up), media_type="text/html")
         return _own_response(process, request, path) or _forwarded(process, request, path)
     except ProcessError as error:
-        if "text/html" not in request.headers.get("accept", ""):
+        if not is_opened:
             raise
-        up = "../" * (path.count("/") - 1) or "./"
         return HTMLResponse(CARD % (html.escape(str(error)), up), error.status)
+
+
+def _starting(process: HostedProcess, up: str) -> Iterator[str]:
+    """A page that is loaded again when the process has started, or has failed to."""
+    yield STARTING % html.escape(process.what)
+    with contextlib.suppress(ProcessError):
+        process.connect().close()
+    yield f'<script type="module" src="{up}tbcore-reload.js"></script></html>'
 
 
 def _own_response(process: HostedProcess, request: Request, path: str) -> Response | None:
@@ -82,10 +96,7 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
             return error_response(405, "to start the process again, send a POST request")
         if process.is_stuck():
             process.stop()
-        process.connect().close()
-        return Response(status_code=204)
-    if path == "/tbcore-again.js":
-        return _script(AGAIN)
+        return Response(status_code=204)  # The page that is loaded next starts it.
     if path == "/tbcore-tab.html" or (path == "/" and process.is_plugin):
         process.connect().close()
         plugin = quote(str(process.info().get("plugin", "")), safe="")
@@ -101,7 +112,8 @@ def _own_response(process: HostedProcess, request: Request, path: str) -> Respon
         modules = process.info().get("modules", {})
         module = json.dumps("." + modules.get(folder.rpartition("/")[2], "/index.js"))
         return _script(f"import({module}).then((module) => void module.render());")
-    return _script(process.scripts[name]) if name in process.scripts else None
+    script = SCRIPTS.get(name) or process.scripts.get(name)
+    return _script(script) if script else None
 
 
 def _script(text: str) -> Response:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tbcore.engine import OptionError
+from tbcore_tensorboard.data import Data
 from tbcore_testing import TbcoreClient, write_run
 
 Hosting = Callable[..., TbcoreClient]
@@ -59,6 +60,16 @@ def test_the_list_of_plugins_has_the_page(hosting: Hosting) -> None:
     projector = next(tab for tab in found if tab["name"] == "tb-projector")
     assert projector["description"].endswith("It shows files such as projector_config.pbtxt.")
     assert "add_embedding" in projector["how_to_log"]["PyTorch"]
+
+
+@pytest.mark.parametrize("kind", ["tensor", "blob"])
+def test_scalars_that_are_asked_for_as_another_kind_are_no_error(
+    hosting: Hosting, tbcore_logdir: Path, kind: str
+) -> None:
+    """They have no values of this kind; the tags of other runs are still listed."""
+    write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
+    found = Data(hosting().multiplexer).query_list("scalars", kind, None, None)
+    assert found == {"train": {"loss": (0, 0.0, b"", "", "loss", 0)}}
 
 
 def test_the_options_of_a_tab_are_those_of_tensorboard(hosting: Hosting) -> None:

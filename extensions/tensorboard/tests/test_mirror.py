@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hosted import write_trace
 
-from tbcore_tensorboard import mirror
+from tbcore_tensorboard import mirror, plugin
 from tbcore_tensorboard.mirror import Mirror, folders_of
-from tbcore_testing import TbcoreClient, write_run
+from tbcore_testing import TbcoreClient, make_client, write_run
 
 Hosting = Callable[..., TbcoreClient]
 
@@ -79,11 +79,27 @@ def test_a_link_costs_no_other_folder_and_does_not_multiply_them(tmp_path: Path)
 def test_a_tab_has_data_if_there_are_files_for_it(
     hosting: Hosting, tbcore_logdir: Path, above: str
 ) -> None:
-    """`projector` is the plugin of these files that TensorBoard has."""
+    """Where no run is, and though no run changes; `projector` is a plugin that TensorBoard has."""
     pytest.importorskip("tensorboard")
     write_run(tbcore_logdir, "train", scalars={"loss": [0.5]})
-    assert hosting().get("data/plugins_listing").json()["tb-projector"] is False
+    client = hosting()
+    assert client.get("data/plugins_listing").json()["tb-projector"] is False
     folder = tbcore_logdir / above / "embeddings"
     folder.mkdir(parents=True)
     (folder / "projector_config.pbtxt").touch()
-    assert hosting().get("data/plugins_listing").json()["tb-projector"] is True
+    client.reload()
+    assert client.get("data/plugins_listing").json()["tb-projector"] is True
+    assert client.get("data/status").json()["other_files"] == []
+
+
+def test_files_of_several_log_directories_are_not_read(tbcore_logdir: Path) -> None:
+    """Nor those in an object store: the process reads below one directory. The tab says so."""
+    pytest.importorskip("tensorboard")
+    run = write_run(tbcore_logdir, "train", scalars={"loss": [0.5]}).parent
+    (run / "projector_config.pbtxt").touch()
+    plugins = {"tensorboard": plugin}
+    client = make_client("", logdir_spec=f"{tbcore_logdir},{tbcore_logdir}-2", plugins=plugins)
+    fault = client.get("data/plugin/tb-projector/state").json()["fault"]
+    assert fault.endswith(": it needs one --logdir on this machine")
+    card = client.get("tb-projector/tbcore-tab.html", headers={"accept": "text/html"})
+    assert (card.status_code, fault in card.text) == (503, True)

@@ -60,6 +60,7 @@ def test_xprof_reads_a_trace_and_leaves_the_logs_as_they_are(
     before = content_of(tbcore_logdir)
     client = hosting()
     assert client.get("data/plugins_listing").json()["tb-profile"] is True
+    assert client.get("data/status").json()["other_files"] == []
     address = "tb-profile/data/plugin/profile"
     assert client.get(f"{address}/runs").json() == ["exp/2026_01_01"]
     names = client.get(f"{address}/run_tools", params={"run": "exp/2026_01_01"}).json()
@@ -72,6 +73,7 @@ def test_xprof_reads_a_trace_and_leaves_the_logs_as_they_are(
     assert content_of(tbcore_logdir) == before
     process = client.get("data/plugin/tb-profile/state").json()
     assert process == {"fault": "", "warning": ""}
+    assert client.get(f"{address}/config").json()["hideCaptureProfileButton"] is True
     assert client.get(f"{address}/capture_profile").status_code == 403
 
 

@@ -42,6 +42,17 @@ def test_a_process_gets_no_secret(hosting: Hosting, monkeypatch: pytest.MonkeyPa
     ).text == ("PermissionError")
 
 
+def test_a_process_leaves_no_core_and_is_ended_first_when_memory_runs_out(hosting: Hosting) -> None:
+    client = hosting()
+
+    def read(name: str) -> str:
+        return str(client.get(f"{FAKE}/read", params={"path": f"/proc/self/{name}"}).json())
+
+    assert read("oom_score_adj") == "1000\n"
+    [core] = [line for line in read("limits").splitlines() if line.startswith("Max core file size")]
+    assert core.split()[4:6] == ["0", "0"]
+
+
 def test_the_sockets_are_those_of_the_user_alone(hosting: Hosting) -> None:
     modes = hosting().get(f"{FAKE}/modes").json()
     assert (modes["."], modes["http"]) == ("0o700", "0o600")
@@ -161,6 +172,7 @@ def test_without_landlock_a_process_needs_a_word_of_the_user(
     program = ("-c", WITHOUT_LANDLOCK)
     server = RunningServer(arguments, environment, tmp_path, program).wait_until_started()
     try:
+        server.get(f"/{FAKE}/pid", Accept="text/html")  # Its response says that it starts.
         status, _, body = server.get(f"/{FAKE}/pid", Accept="text/html")
         limits = "this system does not limit its files and connections"
         if options:

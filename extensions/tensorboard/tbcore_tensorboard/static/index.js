@@ -12,7 +12,7 @@ export default {
     const line = document.createElement("p");
     line.className = "tb-content tb-dim";
     line.setAttribute("role", "status");
-    line.textContent = "Starting the process of this plugin of TensorBoard";
+    line.hidden = true;
     const frame = document.createElement("iframe");
     frame.title = `Page of the plugin ${host.name}`;
     frame.sandbox.value = "allow-scripts allow-same-origin allow-forms allow-downloads";

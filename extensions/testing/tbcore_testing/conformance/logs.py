@@ -127,6 +127,7 @@ class ExtraData:
     def write_files(self, run: Path) -> None:
         """Writes a file for each pattern into a run's folder, and those of the author's logs."""
         for pattern in self.patterns:
+            pattern = pattern.removeprefix("**/")
             guessed = run / re.sub(r"[*?]", GUESSED_FILE, pattern)
             guessed.parent.mkdir(parents=True, exist_ok=True)
             guessed.write_bytes(b"guessed\xff\n")
