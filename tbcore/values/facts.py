@@ -23,6 +23,7 @@ class RunFacts(NamedTuple):
     texts: Mapping[str, str] = {}
     """Maps tags to texts, which may be Markdown."""
     group: str = ""
+    """Of runs with the same hyperparameters, of which HParams shows the mean."""
     started: float | None = None
     """In seconds since the epoch."""
     ended: float | None = None

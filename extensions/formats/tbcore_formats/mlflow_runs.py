@@ -190,10 +190,11 @@ class _Store:
         parent = self._rows.get(tags.get("mlflow.parentRunId", ""))
         own = "\n\n".join(f"**{k}**: {v}" for k, v in tags.items() if not k.startswith("mlflow."))
         texts = {"note": tags.get("mlflow.note.content", ""), "tags": own}
+        texts["parent"] = str(parent[1]) if parent else ""
         params = [*self._params.get(run, {}).items()][:_MAX_HPARAMS]
         return RunFacts(
             {key: _value(text) for key, text in params},
-            {tag: text for tag, text in texts.items() if text}, str(parent[1]) if parent else "",
+            {tag: text for tag, text in texts.items() if text}, "",
             _milliseconds(start) / 1e3 or None, _milliseconds(end) / 1e3 or None,
             _STATUSES.get(status, 0),
         )  # fmt: skip

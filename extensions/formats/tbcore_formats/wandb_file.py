@@ -189,10 +189,8 @@ class FileReader:
         self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
         # `resumed`, and `resume` if that was allowed, which is all that offline runs say.
         self.goes_on = any(found[18] + found[24])
-        texts = {"notes": notes, "tags": tags}
-        self.facts = RunFacts(
-            {}, {k: v for k, v in texts.items() if v}, group or sweep, started, status=3
-        )
+        texts = {"notes": notes, "tags": tags, "sweep": sweep}
+        self.facts = RunFacts({}, {k: v for k, v in texts.items() if v}, group, started, status=3)
 
     def _configure(self, config: bytes) -> None:
         for number_, item in _values(config):

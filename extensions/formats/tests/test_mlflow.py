@@ -126,6 +126,9 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
     for change in changes:
         database.execute(change)
         logs.load()
+        if "parentRunId" in change:
+            child = tbcore.open(logs.path)["exp/one"]
+            assert [item.value for item in child.texts("parent")] == ["two"]
     run = tbcore.open(logs.path)["exp/one"]
     assert run.hparams == {"lr": 0.5, "name": "x", "amp": True}
     assert {tag: [item.value for item in run.texts(tag)] for tag in ("note", "tags")} == {
@@ -133,7 +136,8 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
     }  # fmt: skip
     assert logs.multiplexer.runs() == ["exp/one"]
     start, end = (f"_hparams_/session_{each}_info" for each in ("start", "end"))
-    assert session_start(logs.multiplexer.metadata("exp/one", start)).hparams == run.hparams
+    found = session_start(logs.multiplexer.metadata("exp/one", start))
+    assert (found.hparams, found.group) == (run.hparams, ""), "no mean of the runs of a sweep"
     assert session_end(logs.multiplexer.metadata("exp/one", end)) == (2, 5.0)
     assert logs.steps("exp/one") == [1]
 
