@@ -142,7 +142,7 @@ def test_runs_that_are_grouped_in_the_list_are_one_row_with_their_mean(open_tab:
         for name, mean in MEANS.items()
     ]
     best = tab.page.locator(".best-row").inner_text().replace("\n", " ")
-    assert best.startswith("Best mean val/loss 0.438 ± 0.063 (n = 3) at step 1 on average good/*")
+    assert best.startswith("Best mean val/loss 0.438 ± 0.063 (n = 3) good/* at step 1 on average ")
     title = tab.page.locator("tr[data-name='partly/*'] td").first.get_attribute("title")
     assert title == (
         "mean of the last values of 2 runs: 1.5, ± standard deviation (n − 1) 0.707107,"
@@ -213,11 +213,12 @@ def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
 def test_a_new_name_of_a_run_leaves_the_metric_marked(
     serve: Any, open_tab: Any, tmp_path: Path
 ) -> None:
-    """It makes the columns again."""
+    """It makes the columns again. That last values are of different steps is said, too."""
     logdir = tmp_path / "logs"
-    for name, loss in {"a/0": 0.5, "a/1": 0.7, "b/0": 0.9}.items():
-        write_session(logdir, name, {"lr": loss}, scalars={"loss": [loss]})
+    for step, (name, loss) in enumerate({"a/0": 0.5, "a/1": 0.7, "b/0": 0.9}.items()):
+        write_session(logdir, name, {"lr": loss}, scalars={"loss": [(step, loss)]})
     tab = open_tab("&group=seeds&hparams.show=parallel,table", serve(logdir))
+    tab.wait_for_count("3 groups, last values at steps 0 to 2")
     tab.page.wait_for_function("() => tb.all('.importance').length > 0")
     marked = tab.page.locator(".importance", has_text="lower is better")
     assert marked.count() == 2

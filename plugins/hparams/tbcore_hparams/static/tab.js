@@ -36,6 +36,8 @@ const AGGREGATION_NAMES = { avg: "mean", min: "minimum", max: "maximum", median:
  * frame.
  */
 const DEBOUNCE_MS = 200;
+/** Runs of which one has ended before this share of the other's steps are not compared without a word. */
+const MIN_SHARE_OF_STEPS = 0.9;
 /** The colour of rows without a value of the metric, or without a selected run. */
 const NO_METRIC_COLOR = "#888888";
 
@@ -64,6 +66,7 @@ export function useTab(host, loadedSweep, answers) {
     const sessionOf = sessionFinder(sweep.sessions.map(({ name }) => name));
     return runs.filter(({ name }) => sessionOf(name) === null).length;
   }, [sweep.sessions, runs]);
+  const steps = useMemo(() => unequalSteps(sweep, metric, passingRows), [sweep, metric, passingRows]);
   /** The row to scroll to; a new object each time, so that the same row can be shown again. */
   const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
   const { hoveredRow, hover } = useHoveredRow(host, sweep);
@@ -77,6 +80,8 @@ export function useTab(host, loadedSweep, answers) {
     passingRows,
     /** How many of the runs that are selected belong to no session. */
     numWithout,
+    /** Between which steps the last values of the metric are, if these are far apart. */
+    steps,
     ...useColors(theme, view, rows.candidates),
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
@@ -102,6 +107,21 @@ export function useTab(host, loadedSweep, answers) {
     showOnlyRows: () => host.checkOnly(runsOfRows(runs, sweep.groups, rows.picked.length > 0 ? rows.picked : passingRows)),
     ...actionsOf(host, sweep, view, shownRow),
   };
+}
+
+/**
+ * The lowest and the highest step of the last values of a metric, in the sessions of these rows; null unless runs
+ * have ended so much earlier than others that their values say little of each other.
+ * @param {Sweep} sweep
+ * @param {Column | null} metric
+ * @param {readonly number[]} rows
+ */
+function unequalSteps(sweep, metric, rows) {
+  if (!metric || metric.extreme) return null;
+  const { value, step } = sweep.sessionValues[metric.index];
+  const indices = rows.flatMap((row) => sweep.groups[row].sessions.map(({ index }) => index)).filter((index) => Number.isFinite(value[index]));
+  const [low, high] = indices.reduce(([low, high], index) => [Math.min(low, step[index]), Math.max(high, step[index])], [Infinity, -Infinity]);
+  return low < MIN_SHARE_OF_STEPS * high ? [low, high] : null;
 }
 
 /**

@@ -118,10 +118,10 @@ export function StatusLine({ tab }) {
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
       <span class="what">Best ${sweep.grouped ? `${sweep.grouped.averageName} ` : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
-      <span class="at-step"><span>${tab.stepText(metric, bestRow)}</span></span>
       <span class="where">
         <span class="run">${formatName(sweep.groups[bestRow].label)}</span>
-        ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${cellText(column, bestRow)}</b></span>`)}
+        ${" "}<span class="setting at-step">${tab.stepText(metric, bestRow)}</span>
+        ${settings.map((column) => html` <span class="setting">${formatName(column.label)} <b>${cellText(column, bestRow)}</b></span>`)}
       </span>
     </button>`}
     ${metric && lacking !== null && html`<span class="lacking">No row has ${formatName(lacking)}: ${formatName(metric.label)} is optimised</span>`}
@@ -148,7 +148,7 @@ export function StatusLine({ tab }) {
 }
 
 /** How many sessions or groups are shown, and what is left out, in words. @param {import("./tab.js").Tab} tab */
-function countsText({ host, sweep, candidates, rows, numWithout }) {
+function countsText({ host, sweep, candidates, rows, numWithout, steps }) {
   const { grouped } = sweep;
   const noun = !grouped && sweep.groups.length === sweep.sessions.length ? "session" : "group";
   const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
@@ -156,5 +156,6 @@ function countsText({ host, sweep, candidates, rows, numWithout }) {
   const hidden = grouped ? plural(numHidden, "session") : `${formatStep(numHidden)} more`;
   const why = `${host.archived.value.size > 0 ? "archived, " : ""}not found or not selected in the list of runs`;
   const others = `${plural(numWithout, "run")} without hyperparameters`;
-  return [shown, numHidden > 0 && `${hidden} ${why}`, numWithout > 0 && others].filter(Boolean).join(", ");
+  const unequal = steps && `last values at steps ${steps.map(formatStep).join(" to ")}`;
+  return [shown, unequal, numHidden > 0 && `${hidden} ${why}`, numWithout > 0 && others].filter(Boolean).join(", ");
 }
