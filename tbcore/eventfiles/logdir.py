@@ -269,11 +269,8 @@ class Logdir:
         )
         owners: dict[str, tuple[int, str]] = {}
         named = []
-        for is_source, spec_index, _, relative, _, index in order:
+        for _, spec_index, _, relative, _, index in order:
             path = run_directories[index][3]
-            if is_source and relative == ".":
-                # By its own name, as it is called when the directory above it is served.
-                relative = os.path.basename(os.path.abspath(self.specs[spec_index].path)) or "."
             name = self._new_name(spec_index, relative, path, owners)
             if name is not None:
                 owners[name] = spec_index, path

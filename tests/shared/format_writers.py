@@ -49,7 +49,7 @@ WRITERS = {
             logger.save()
             flushed(step)
     """),
-    "Keras' CSVLogger": Writer("keras", "logdir", "loss", """
+    "Keras' CSVLogger": Writer("keras", ".", "loss", """
         os.environ.setdefault("KERAS_BACKEND", "jax")
         import keras, numpy
         class Wait(keras.callbacks.Callback):

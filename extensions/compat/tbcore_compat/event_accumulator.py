@@ -168,8 +168,6 @@ class EventAccumulator:
         """
         if self.reader is None:
             self.reader = reader_of(self.path, self.purge_orphaned_data)
-            if ROOT not in self.reader:
-                self.run = self.reader.root_run
         else:
             self.reader.refresh()
         return self.load()

@@ -83,9 +83,6 @@ class _Problems:
     looked_for: Sequence[str] = ()
     """Patterns of the names of the files that have runs, of a log directory."""
 
-    root_run = ROOT
-    """The name of the run in the directory itself, if there is one."""
-
     needs_notes = False
     """Whether an answer depended on notes, so that what of them could not be read counts."""
 
@@ -225,8 +222,6 @@ class LazyReader(_Problems):
             known, self._scan = self._scan.problems, scan
             logs = (each for each in scan.other_files if each.are_logs)
             self.not_shown, self.looked_for = list(map(str, logs)), scan.looked_for
-            sources = {n: f.run for n, f in scan.runs.items() if isinstance(f, SourceFiles)}
-            self.root_run = next((n for n, run in sources.items() if run.name == ROOT), ROOT)
             for line in scan.problems:
                 if line not in known:
                     logger.warning("%s", line)

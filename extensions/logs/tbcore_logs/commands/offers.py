@@ -39,8 +39,7 @@ def names_of_show(context: click.Context, parameter: click.Parameter, incomplete
     if len(given) < 3:
         path = os.path.join(given[0] if len(given) == 2 else default_logdir(), given[-1])
         own = _runs(path if os.path.isdir(path) else given[-1])
-        root = os.path.basename(os.path.abspath(path))
-        offers += _beginning(incomplete, _tags({"": own.get(".", own.get(root, []))}))
+        offers += _beginning(incomplete, _tags({"": own.get(".", [])}))
     return offers
 
 
