@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections import Counter
 from typing import Any
 
 _DECIMAL = re.compile(r"(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?", re.ASCII | re.IGNORECASE)
@@ -30,10 +30,11 @@ def tag_rank(tag: str) -> int:
     return next(ranks, len(_FIRST))
 
 
-def default_tags(tags: Iterable[str], num_runs: Mapping[str, int]) -> list[str]:
+def default_tags(num_runs: Counter[str]) -> list[str]:
     """The three tags that most runs have; of equally many, what most readers look at first, since
     writers of CSV and others begin with an epoch or a learning rate."""
-    return sorted(tags, key=lambda tag: (-num_runs[tag], tag_rank(tag)))[:3]
+    common = num_runs.most_common(1000)
+    return [tag for tag, _ in sorted(common, key=lambda item: (-item[1], tag_rank(item[0])))[:3]]
 
 
 def name_key(name: str) -> list[tuple[Any, ...]]:

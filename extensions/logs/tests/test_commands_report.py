@@ -68,9 +68,13 @@ def test_tags_and_steps_are_those_of_ls(tmp_path: Path) -> None:
     [header, _, row] = rows(report(tmp_path).output)
     assert [name for name in header if name] == ["run", "step", "loss", "acc", "epoch"]
     assert row[1] == "7"
-    names, values = CliRunner().invoke(cli, ["ls", str(tmp_path)]).output.splitlines()
+    write_run(tmp_path, "b", scalars={"other": [0.5]})
+    line = ["ls", str(tmp_path), "--runs", "a"]
+    names, values = CliRunner().invoke(cli, line).output.splitlines()
     assert names.split()[-3:] == ["loss:last", "acc:last", "epoch:last"]
     assert values.split()[2] == "7"
+    names, _ = CliRunner().invoke(cli, [*line[:-1], "b"]).output.splitlines()
+    assert names.split()[-1] == "other:last", "of the runs that are listed"
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,8 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   const near = modelOf([], { bands: [band({ ...seeds, mean: [1, 2, 3, 7, 7, 3] })] });
   assert.ok(near.y.range[1] > 7 && near.y.range[1] < 9, "unless it makes it at most twice as long");
   assert.equal(noteOf(near), "dashed: fewer runs than before");
+  const point = (/** @type {number} */ end) => modelOf([], { bands: [band({ x: [0, 1, 2], mean: [2, 2, end], low: [2, 2, end], high: [2, 2, end], count: [2, 1, 1] })] }).y.range[1];
+  assert.deepEqual([point(5) > 5, point(1e9) < 9], [true, true], "a single point that all have has a length, too");
   const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
   assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
   const dotted = drawn(scene).filter(({ name, path }) => name === "fill" && path.data?.includes("a")).flatMap(({ path }) => path.data.match(/M/g));

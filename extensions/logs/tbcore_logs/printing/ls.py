@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -62,8 +63,10 @@ def list_runs(
     attributes = logs.attributes()
     fields = fields_of(logs)
     if columns is None:
-        known = attributes.index.scalar_tags
-        tags = default_tags(known.most_common(), known.num_runs)
+        num_runs = attributes.index.scalar_tags.num_runs
+        if len(names) < len(attributes.runs):
+            num_runs = Counter(tag for name in names for tag in logs[name].scalar_tags)
+        tags = default_tags(num_runs)
         chosen = [column_of_tag(Attribute("value", tag, "last"), attributes) for tag in tags]
     elif by is None:
         chosen = columns_of(columns, logs, attributes, fields)

@@ -84,7 +84,7 @@ def report(
     attributes = cache(logs.attributes)
     found = [logs[name] for name in names]
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)
-    tags = default_tags(num_runs, num_runs)
+    tags = default_tags(num_runs)
     if selection.tags is not None:
         tags = selection.tags_of(num_runs, need_all=True)
     if columns is None:
@@ -277,11 +277,11 @@ def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
 
 def _is_near(course: GroupCurve) -> bool:
     """Whether the mean of fewer runs makes the range of the others at most twice as long, as in
-    charts of the page: it may be that of runs that diverge."""
+    charts of the page: it may be that of runs that diverge. Equal values count as from 0 on."""
     is_all = course.count == np.maximum.accumulate(course.count)
     low, high = _ends([each[is_all] for each in (course.average, course.low, course.high)])
     least, most = _ends([course.average, np.array([low, high])])
-    return low >= high or most - least <= 2 * (high - low)
+    return most - least <= 2 * (high - low or abs(low))
 
 
 def _ends(columns: Sequence[NDArray[Any]]) -> tuple[float, float]:

@@ -27,7 +27,7 @@ const notes = {
     const line = defaultsLine(page);
     const keys = /** @type {const} */ ([
       { key: "s", label: "Star the run, or remove its star", act: "star" },
-      { key: "e", label: "Archive and go on, or bring back", act: "archive" },
+      { key: "e", label: "Archive and move on, or bring back", act: "archive" },
       { key: "n", label: "Open the note on the run", act: "open" },
     ]);
     return {

@@ -39,10 +39,10 @@ export function partsOfBand(band, xs) {
   return { overAll, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
 }
 
-/** Whether a range makes another at most MAX_GROWTH times as long. @param {import("./types.js").Range} range @param {import("./types.js").Range} known */
+/** Whether a range makes another at most MAX_GROWTH times as long; one of equal values counts as from 0 on. @param {import("./types.js").Range} range @param {import("./types.js").Range} known */
 function isNear(range, known) {
   const length = Math.max(range[1], known[1]) - Math.min(range[0], known[0]);
-  return known[0] === known[1] || length <= MAX_GROWTH * (known[1] - known[0]);
+  return length <= MAX_GROWTH * (known[1] - known[0] || Math.abs(known[0]));
 }
 
 /** The columns that set the range of a view: of a mean that is over fewer runs in all of it, the mean after all. @param {Item} item @param {number} from @param {number} to */
