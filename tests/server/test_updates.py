@@ -103,6 +103,7 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "bytes_read": 0,
         "bytes_total": 0,
         "logdirs": [],
+        "looked_for": [],
         "missing": [],
         "problems": [],
         "problems_since": [],
