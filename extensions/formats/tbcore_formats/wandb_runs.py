@@ -92,8 +92,9 @@ class Reader:
         """By path."""
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        if not self._readers.keys() <= {file.path for file in files}:
-            raise FileReplacedError(files[0].path)  # A file is gone, or of another run.
+        if [*self._readers] != [file.path for file in files[: len(self._readers)]]:
+            # A file is gone or of another run, or one that began before others was added.
+            raise FileReplacedError(files[0].path)
         for file in files:
             reader = self._readers.setdefault(file.path, FileReader())
             for item in reader.read(file):

@@ -314,7 +314,7 @@ def test_a_live_run(logs: Logs) -> None:
 @pytest.mark.parametrize("mark", ["resume", "resumed"])
 def test_a_run_that_was_resumed_is_one_run(mark: str, logs: Logs) -> None:
     """With a reader for each of its files, by the times when they began. A file whose run has not
-    begun has nothing to show; one that has only the same id is another run."""
+    begun has nothing to show; one that has only the same id is another run. A file may come late."""
 
     def write(clock: int, records: Iterable[bytes]) -> Path:
         path = logs.path / "wandb" / f"offline-run-20261126_20214{clock}-abc" / "run-abc.wandb"
@@ -344,8 +344,10 @@ def test_a_run_that_was_resumed_is_one_run(mark: str, logs: Logs) -> None:
     assert [found.texts(tag)[0].value for tag in ("notes", "tags")] == ["m", "t"]
     write(5, [run("it", 30), row(9, a="9")])
     assert shown() == {"it": [1, 2, 2, 3, 4], "it_2": [9]}
+    write(3, [run("y", 15, notes="o", **{mark: 1}), row(7, a="7")])
+    assert shown() == {"it": [1, 2, 7, 2, 3, 4], "it_2": [9]}
     path.unlink()
-    assert shown() == {"it": [1, 2], "it_2": [9]}
+    assert shown() == {"it": [1, 2, 7], "it_2": [9]}
     assert logs.board.status.problems == ()
 
 
