@@ -130,7 +130,7 @@ def _states(files: Sequence[EventFile]) -> tuple[list[_State], list[str]]:
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None
-            lines.append(f"{file.path}: it is damaged, and no JSON: {error}")
+            lines.append(f"{file.path}: damaged, and no JSON: {error}")
         else:
             if others.get("log_history") is not _LIST:
                 raise ValueError("it has no log_history")

@@ -41,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1 << 11
 """Maximum number of chunks in a record, which has at most 64 MiB then."""
 _MAX_JSON_BYTES = 1 << 20
-_DAMAGED = "records that are damaged, incomplete or too long are left out"
+_DAMAGED = "damaged, incomplete or too long records are left out"
 _NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
 """What is raised for a record that is no such message."""
 _WORDS = "NaN", "Infinity", "-Infinity"

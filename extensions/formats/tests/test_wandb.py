@@ -26,7 +26,7 @@ from tbcore_formats.wandb_runs import Reader
 SAMPLES = Path(__file__).parent / "wandb_samples"
 TRUTH = json.loads((SAMPLES / "truth.json").read_text(encoding="utf-8"))
 HEADER = b":W&B\xe1\xbe\0"
-DAMAGED = ["records that are damaged, incomplete or too long are left out"]
+DAMAGED = ["damaged, incomplete or too long records are left out"]
 
 
 def truth_of(name: str) -> Rows:
