@@ -63,7 +63,7 @@ def test_two_runs_in_one_file(lines: Any, logs: Logs) -> None:
     [
         (["nothing"], {"y": [1]}, "x.lines has nothing"),
         (["explode"], {"y": [1]}, "logs of the format lines: KeyError: 'exploded'"),
-        (["a 1 0", "a line", "a 2 0"], {"a": [1, 2], "y": [1]}, "x.lines: a line is damaged"),
+        (["a 1 0", "a line", "a 2 0"], {"a": [1, 2], "y": [1]}, "x.lines: damaged lines"),
         (["a 1 0", "a fail", "a 2 0"], {"a": [1], "y": [1]}, "x.lines cannot be read to its end"),
         (["a 1 0", "a hparam dict"], {"a": [1], "y": [1]}, "x.lines cannot be read to its end"),
         (["a 1 0", "a replaced", "a 2 0"], {"a": [1], "y": [1]}, None),

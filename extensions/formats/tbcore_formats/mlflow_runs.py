@@ -170,16 +170,19 @@ class _Store:
             raise BlockingIOError  # There may be more.
 
     def _run(self, file: EventFile, row: tuple[Any, ...]) -> SourceRun:
-        run, name, experiment, _, start, end = row
+        run, _, experiment, _, start, end = row
         tags = self._tags.get(run, {})
         count, latest = self._counts.get(run, (0, 0))
         written = max(latest, _milliseconds(start), _milliseconds(end)) * 1_000_000
         # The status of the run itself. A time of the change that says what else has changed.
         facts = hash((row, tuple(tags.items()), len(self._params.get(run, ())))) & 0xFFFFFFFF
         own = file._replace(size=count * _POINT_BYTES, mtime_ns=written, ctime_ns=facts)
-        name = str(name or tags.get("mlflow.runName") or "")
-        shown = f"{safe_name(str(experiment), '_')}/{safe_name(name, str(run))}"
+        shown = f"{safe_name(str(experiment), '_')}/{self._name(run)}"
         return SourceRun(shown, [own], str(run), _milliseconds(start) / 1e3 or None)
+
+    def _name(self, run: str) -> str:
+        given = self._rows[run][1] or self._tags.get(run, {}).get("mlflow.runName") or ""
+        return safe_name(str(given), str(run))
 
     def facts(self, run: str) -> RunFacts:
         """Raises FileNotFoundError if the run has been deleted."""
@@ -187,10 +190,10 @@ class _Store:
             raise FileNotFoundError(run)
         _, _, _, status, start, end = self._rows[run]
         tags = self._tags.get(run, {})
-        parent = self._rows.get(tags.get("mlflow.parentRunId", ""))
+        parent = tags.get("mlflow.parentRunId", "")
         own = "\n\n".join(f"**{k}**: {v}" for k, v in tags.items() if not k.startswith("mlflow."))
         texts = {"note": tags.get("mlflow.note.content", ""), "tags": own}
-        texts["parent"] = str(parent[1]) if parent else ""
+        texts["parent"] = self._name(parent) if parent in self._rows else ""
         params = [*self._params.get(run, {}).items()][:_MAX_HPARAMS]
         return RunFacts(
             {key: _value(text) for key, text in params},

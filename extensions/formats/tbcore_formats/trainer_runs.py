@@ -53,18 +53,23 @@ class Reader:
         self._done = array("q")
         """A hash of each entry of the history that was read."""
         self._rows = Rows()
+        self._lines = set[str]()
+        """Those about files that are damaged or not shown."""
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         states, lines = _states(files)
-        yield from lines
         states.sort(key=lambda each: (-len(each.hashes), each.file.mtime_ns))
         state = states[0]
         for other in states[1:]:
             # The states of one training begin with the same rows, also if they were copied.
             is_same = other.hashes == state.hashes[: len(other.hashes)]
             if other.file.mtime_ns > state.file.mtime_ns and not is_same:
-                yield f"{state.file.path}: it is of an earlier training, and not shown"
+                lines.append(f"{state.file.path}: it is of an earlier training, and not shown")
                 state = other
+        if not self._lines.issubset(lines):
+            raise FileReplacedError(state.file.path)  # A line is no longer true.
+        self._lines.update(lines)
+        yield from lines
         begin, at = len(self._done), state.file.mtime_ns / 1e9
         if state.hashes[:begin] != self._done:
             raise FileReplacedError(state.file.path)
@@ -130,7 +135,7 @@ def _states(files: Sequence[EventFile]) -> tuple[list[_State], list[str]]:
                 raise BlockingIOError from None
             if len(files) == 1:
                 raise ValueError(f"it is no JSON: {error}") from None
-            lines.append(f"{file.path}: it is damaged, and no JSON: {error}")
+            lines.append(f"{file.path}: damaged, and no JSON: {error}")
         else:
             if others.get("log_history") is not _LIST:
                 raise ValueError("it has no log_history")

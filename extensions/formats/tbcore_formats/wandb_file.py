@@ -41,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1 << 11
 """Maximum number of chunks in a record, which has at most 64 MiB then."""
 _MAX_JSON_BYTES = 1 << 20
-_DAMAGED = "records that are damaged, incomplete or too long are left out"
+_DAMAGED = "damaged, incomplete or too long records are left out"
 _NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
 """What is raised for a record that is no such message."""
 _WORDS = "NaN", "Infinity", "-Infinity"
@@ -56,6 +56,8 @@ class FileReader:
         """That of the next chunk."""
         self.name = ""
         """What the user called the run; empty if that is not known yet."""
+        self.project = ""
+        """With the entity before it."""
         self.facts = RunFacts()
         """Those so far, without hyperparameters. The run has begun if they say when."""
         self.goes_on = False
@@ -180,9 +182,10 @@ class FileReader:
         for config in found[4]:
             self._configure(config)
         # Of a field that does not repeat, the last value counts.
-        self.name, notes, group, sweep = (
-            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12)
+        self.name, notes, group, sweep, entity, project = (
+            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12, 2, 3)
         )
+        self.project = f"{entity}/{project}"
         tags = b", ".join(found[10]).decode(errors="replace")
         start = dict(_values(b"".join(found[17])))
         self._wall_time = started = start.get(1, 0) + start.get(2, 0) / 1e9

@@ -23,6 +23,7 @@ class _Known(NamedTuple):
     name: str
     """What the user called the run; empty if that is not known yet."""
     started: float | None
+    project: str = ""
     goes_on: bool = False
     """Whether the run goes on with one that an earlier file began."""
     line: str = ""
@@ -52,16 +53,17 @@ class Runs:
                 yield f"{file.path} cannot be read: {known.line}"
             else:
                 found.append((name, file, known))
-        # Of the files of one id, those that go on with the run are read after the one before them;
-        # so are those that have not begun, since there is nothing in them yet.
+        # Of the files of one id and project, those that go on with the run are read after the one
+        # before them; so are those that have not begun, since there is nothing in them yet.
         runs: dict[tuple[str, str], list[list[tuple[str, EventFile, _Known]]]] = {}
         for name, file, known in sorted(found, key=lambda each: each[2].started or math.inf):
             folder, base = posixpath.split(name)
             run_id = base.removesuffix(".wandb").removeprefix("run-")
             of_id = runs.setdefault((_FOLDER.sub("", folder), run_id), [])
-            if not of_id or (known.started and not known.goes_on):
-                of_id.append([])
-            of_id[-1].append((name, file, known))
+            own = [each for each in of_id if known.project in ("", each[0][2].project)]
+            if not own or (known.started and not known.goes_on):
+                of_id += (own := [[]])
+            own[-1].append((name, file, known))
         for (folder, run_id), of_id in runs.items():
             for parts in of_id:
                 given = next((known.name for *_, known in parts if known.name), "")
@@ -80,7 +82,7 @@ def _head(file: EventFile) -> _Known:
     except (OSError, ValueError) as error:
         line = getattr(error, "strerror", None) or str(error)
         return _Known(file, "", None, line=line)
-    return _Known(file, reader.name, reader.facts.started, reader.goes_on)
+    return _Known(file, reader.name, reader.facts.started, reader.project, reader.goes_on)
 
 
 class Reader:
@@ -92,8 +94,9 @@ class Reader:
         """By path."""
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        if not self._readers.keys() <= {file.path for file in files}:
-            raise FileReplacedError(files[0].path)  # A file is gone, or of another run.
+        if [*self._readers] != [file.path for file in files[: len(self._readers)]]:
+            # A file is gone or of another run, or one that began before others was added.
+            raise FileReplacedError(files[0].path)
         for file in files:
             reader = self._readers.setdefault(file.path, FileReader())
             for item in reader.read(file):

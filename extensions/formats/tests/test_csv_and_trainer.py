@@ -714,14 +714,30 @@ def test_a_state_is_parsed_as_json_is(text: str, problem: str | None, tmp_path: 
 
 
 def test_a_line_names_the_file_that_it_is_about(logs: Logs) -> None:
-    """Of several files of a run, it need not be the first."""
+    """Of several files of a run, it need not be the first. It is over when it is no longer true."""
     history = [{"step": step, "loss": 1.0} for step in range(5)]
-    for name, rows, at in ("checkpoint-9", history[3:], 1.7e9), (".", history, 1.6e9):
-        path = logs.path / "out" / name / "trainer_state.json"
+
+    def save(folder: str, rows: Sequence[Any], at: float, size: int | None = None) -> Path:
+        path = logs.path / "out" / folder / "trainer_state.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"log_history": rows}))
+        path.write_text(json.dumps({"log_history": rows})[:size])
         os.utime(path, (at, at))
+        return path
+
+    save("checkpoint-9", history[3:], 1.7e9)
+    earlier = save(".", history, 1.6e9)
     logs.load()
     line = f"{logs.path}/out/trainer_state.json: it is of an earlier training, and not shown"
     assert logs.board.status.problems == (line,)
+    assert logs.steps("out", "train/loss") == [3, 4]
+    earlier.unlink()
+    save("checkpoint-9", history[3:], 1.6e9, size=40)
+    save("checkpoint-5", history[3:4], 1.7e9)
+    logs.load()
+    [line] = logs.board.status.problems
+    assert "checkpoint-9/trainer_state.json: damaged, and no JSON: " in line
+    assert logs.steps("out", "train/loss") == [3]
+    save("checkpoint-9", history[3:], 1.6e9)
+    logs.load()
+    assert logs.board.status.problems == ()
     assert logs.steps("out", "train/loss") == [3, 4]

@@ -6,12 +6,14 @@ import gc
 import json
 import lzma
 import os
+import re
 import sqlite3
 import struct
 import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -116,7 +118,8 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
     assert logs.multiplexer.runs() == ["exp/one", "exp/two"]
     changes = [
         "insert into params values ('lr', '0.5', 'a1'), ('name', 'x', 'a1'), ('amp', 'True', 'a1')",
-        "insert into tags values ('mlflow.parentRunId', 'b2', 'a1'), ('mlflow.user', 'u', 'a1')",
+        "insert into tags values ('mlflow.runName', 'tagged', 'b2'), ('mlflow.user', 'u', 'a1')",
+        "insert into tags values ('mlflow.parentRunId', 'b2', 'a1')",
         "insert into tags values ('mlflow.note.content', 'some *note*', 'a1'), ('team', 't', 'a1')",
         "update runs set status = 'FAILED', end_time = 5000 where run_uuid = 'a1'",
         "update tags set value = 'some *text*' where key = 'mlflow.note.content'",
@@ -126,9 +129,13 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
     for change in changes:
         database.execute(change)
         logs.load()
-        if "parentRunId" in change:
-            child = tbcore.open(logs.path)["exp/one"]
-            assert [item.value for item in child.texts("parent")] == ["two"]
+        # As the parent is shown: by its name, else its tag, else its id.
+        for name, parent in ("'two'", "two"), ("null", "tagged"), ("''", "tagged"):
+            if "parentRunId" in change:
+                database.execute(f"update runs set name = {name} where run_uuid = 'b2'")
+                found = tbcore.open(logs.path)
+                assert [item.value for item in found["exp/one"].texts("parent")] == [parent]
+                assert [*found] == ["exp/one", f"exp/{parent}"]
     run = tbcore.open(logs.path)["exp/one"]
     assert run.hparams == {"lr": 0.5, "name": "x", "amp": True}
     assert {tag: [item.value for item in run.texts(tag)] for tag in ("note", "tags")} == {
@@ -526,11 +533,16 @@ def test_more_databases_than_stay_open_are_read_and_the_log_says_so(
     monkeypatch.setattr(sqlite, "_MAX_OPEN", 2)
     monkeypatch.setitem(sys.modules, "mlflow", sys)
     sqlite._log_limit.cache_clear()
-    for name in "abc":
-        (tmp_path / f"{name}-mlflow.db").write_bytes(SAMPLE)
+    for name in "xyz":
+        with closing(sqlite3.connect(tmp_path / f"{name}-mlflow.db", isolation_level=None)) as each:
+            each.executescript(re.sub("'(exp|a1|b2)'", rf"'{name}\1'", SCHEMA))
+            add(each, f"{name}a1", ord(name))
     logs = tbcore.open(tmp_path)
-    tags = [len(run.scalar_tags) for run in logs.values()]
-    assert (len(tags) % 3, sum(tags) > 0, len(sqlite._OPEN)) == (0, True, 2)
+    assert {name: points_of(run) for name, run in logs.items()} == {
+        f"{name}exp/{run}": {"loss": [(ord(name), ord(name))]} if run == "one" else {}
+        for name in "xyz" for run in ("one", "two")
+    }  # fmt: skip
+    assert len(sqlite._OPEN) == 2
     assert [line[:30] for line in caplog.messages] == ["more than 2 databases of MLflow"[:30]]
     for file in sqlite._OPEN:
         file.__exit__()

@@ -34,7 +34,7 @@ def test_check_reads_the_logs_of_other_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It names those that are not shown, since event files are beside them. What is cut off is
-    damage, as in event files; what is left out for another reason is not."""
+    damage, as in event files; what is left out for another reason is not, whatever its name."""
     logs = LIGHTNING
     assert main(["check", str(logs)]) == 0
     first, *lines = capsys.readouterr().out.splitlines()
@@ -50,7 +50,7 @@ def test_check_reads_the_logs_of_other_programs(
     data = (SAMPLES.parent / "wandb_samples" / "torn" / "run-torn.wandb").read_bytes()
     state = (SAMPLES / "hf-trainer" / "trainer_state.json").read_bytes()
     for path, content, found, status in (
-        (csv, b"step,loss\n0,1\n1,NA\n", {csv: "left out"}, 0),
+        (csv, b"step,damaged\n0,1\n1,NA\n", {csv: "left out"}, 0),
         (last, state[:900], {csv: "left out", last: "corrupt"}, 1),
         (first_, state, {csv: "left out", last: "corrupt"}, 1),
         (last, state, {csv: "left out"}, 0),

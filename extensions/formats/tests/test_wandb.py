@@ -26,7 +26,7 @@ from tbcore_formats.wandb_runs import Reader
 SAMPLES = Path(__file__).parent / "wandb_samples"
 TRUTH = json.loads((SAMPLES / "truth.json").read_text(encoding="utf-8"))
 HEADER = b":W&B\xe1\xbe\0"
-DAMAGED = ["records that are damaged, incomplete or too long are left out"]
+DAMAGED = ["damaged, incomplete or too long records are left out"]
 
 
 def truth_of(name: str) -> Rows:
@@ -64,7 +64,7 @@ def row(step: int | None, **values: str) -> bytes:
 
 def run(name: str = "", started: int = 1_790_000_000, **others: Any) -> bytes:
     fields = {"run_id": 1, "config": 4, "group": 6, "notes": 9, "tags": 10, "sweep": 12}
-    fields |= {"resumed": 18, "resume": 24}
+    fields |= {"entity": 2, "project": 3, "resumed": 18, "resume": 24}
     extra = [(fields[key], value) for key, value in others.items()]
     return message((17, message((8, name), (17, message((1, started))), *extra)))
 
@@ -314,7 +314,8 @@ def test_a_live_run(logs: Logs) -> None:
 @pytest.mark.parametrize("mark", ["resume", "resumed"])
 def test_a_run_that_was_resumed_is_one_run(mark: str, logs: Logs) -> None:
     """With a reader for each of its files, by the times when they began. A file whose run has not
-    begun has nothing to show; one that has only the same id is another run."""
+    begun has nothing to show; one that has only the same id is another run, also if it is
+    of another project. A file may come late."""
 
     def write(clock: int, records: Iterable[bytes]) -> Path:
         path = logs.path / "wandb" / f"offline-run-20261126_20214{clock}-abc" / "run-abc.wandb"
@@ -344,8 +345,13 @@ def test_a_run_that_was_resumed_is_one_run(mark: str, logs: Logs) -> None:
     assert [found.texts(tag)[0].value for tag in ("notes", "tags")] == ["m", "t"]
     write(5, [run("it", 30), row(9, a="9")])
     assert shown() == {"it": [1, 2, 2, 3, 4], "it_2": [9]}
+    write(3, [run("y", 15, notes="o", **{mark: 1}), row(7, a="7")])
+    assert shown() == {"it": [1, 2, 7, 2, 3, 4], "it_2": [9]}
+    write(6, [run("other", 40, project="p", **{mark: 1}), row(6, a="6")])
+    write(7, [run("", 50, **{mark: 1}), row(10, a="10")])
+    write(8, [run("", 60, project="p", **{mark: 1}), row(8, a="8")])
     path.unlink()
-    assert shown() == {"it": [1, 2], "it_2": [9]}
+    assert shown() == {"it": [1, 2, 7], "it_2": [9, 10], "other": [6, 8]}
     assert logs.board.status.problems == ()
 
 

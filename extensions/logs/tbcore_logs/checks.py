@@ -189,7 +189,8 @@ def _size(path: str) -> int:
 def _of_program(run: TrackedRun) -> Iterator[Finding]:
     """The findings about a run that another program logged, which was read to its end.
 
-    Those are damage that say so, and errors that ended reading.
+    Those are damage that begin with this word, and errors that ended reading. Other lines may quote
+    it from the log.
     """
     reader, paths = run.reader, [one_line(file.path) for file in run.files]
     for line in reader.problems_now:
@@ -199,7 +200,7 @@ def _of_program(run: TrackedRun) -> Iterator[Finding]:
             what = "unreadable" if reader.is_incomplete else "corrupt"
             yield Finding(what, path, message, run.name)
         else:
-            is_damage = "damaged" in message
+            is_damage = message.startswith("damaged")
             what = "corrupt" if is_damage else "left out"
             yield Finding(what, path, message, run.name, is_damage=is_damage)
     if reader.is_to_read_soon:

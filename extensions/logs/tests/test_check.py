@@ -203,9 +203,10 @@ def test_unclaimed_data_is_reported(
 
 
 def test_data_that_is_not_in_event_files_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Profiles, embeddings and debugger dumps, as they are written; other files are not named."""
+    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [])
     files = (
         "run/plugins/profile/2024_01_02/host.xplane.pb",
         "run/plugins/profile/2024_01_02/host.trace.json.gz",

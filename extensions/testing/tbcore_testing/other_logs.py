@@ -91,7 +91,7 @@ class _Reader:
             if number < len(self._done):
                 continue
             if step == "line":
-                yield "a line is damaged"
+                yield "damaged lines are left out"
             if step == "open":
                 open(values[0]).close()
             if step == "replaced":
