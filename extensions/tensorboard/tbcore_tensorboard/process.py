@@ -80,7 +80,7 @@ class HostedProcess:
         self._entry = entry
         self._multiplexer = multiplexer
         self._options = options
-        self._missing = missing if os.name == "posix" else "it needs Linux or macOS"
+        self.missing = missing if os.name == "posix" else "it needs Linux or macOS"
         self._data = Data(multiplexer)
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(MAX_REQUESTS)
@@ -112,7 +112,7 @@ class HostedProcess:
             fault = self._death(process) if has_ended else f"its socket was removed: {address}"
             if process is self._process:  # It was not started again since.
                 self._fault = fault
-        return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
+        return {"fault": self._text(self.missing or self._fault), "warning": self._warning()}
 
     def connect(self) -> socket.socket:
         """A connection to the process, which is started if it does not run. Raises ProcessError."""

@@ -83,7 +83,7 @@ def test_a_plugin_that_cannot_be_loaded_has_a_card(
     client = hosting()
     address = f"tb-{plugin}/tbcore-tab.html"
     first = client.get(address, headers=BROWSER)
-    assert f'<p role="status">{plugin} of {plugin} 1: its process starts</p>' in first.text
+    assert f'<p role="status">{plugin} of {plugin} 1: starting its process</p>' in first.text
     assert 'src="./tbcore-reload.js"' in first.text
     card = client.get(address, headers=BROWSER)
     assert card.status_code == 503
