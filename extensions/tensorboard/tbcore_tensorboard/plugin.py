@@ -19,7 +19,7 @@ from tbcore.http import json_response
 from tbcore_tensorboard.process import HostedProcess
 
 FILES = {
-    "profile": "plugins/profile/*/*",
+    "profile": "plugins/profile/*/*.xplane.pb",
     "projector": "projector_config.pbtxt",
     "torch_profiler": "*.pt.trace.json",
 }
