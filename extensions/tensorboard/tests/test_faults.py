@@ -150,7 +150,7 @@ def test_a_folder_that_cannot_be_made_has_a_card(
         where, what = {
             "mkdtemp": (tempfile, full),
             "open": (process, full),
-            "bind": (process.socket, Socket),
+            "bind": (socket, Socket),
         }[name]
         patch.setattr(where, "socket" if name == "bind" else name, what, raising=name != "open")
         client.get(f"{FAKE}/pid", headers=BROWSER)
