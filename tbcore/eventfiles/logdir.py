@@ -213,10 +213,10 @@ class Logdir:
     def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
-        unclaimed = [("twin", readable(path)) for path in scan.twins]
+        unclaimed, shown = [("twin", readable(path)) for path in scan.twins], set[tuple[str, str]]()
         runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
-            is_claimed, kind = False, kind_of(name)
+            kind = kind_of(name) or ""
             for claimed in self._pacing.patterns():
                 pattern = claimed.removeprefix(ANYWHERE)
                 directory = file.path.rsplit("/", pattern.count("/") + 1)[0]
@@ -224,14 +224,16 @@ class Logdir:
                 # In the only directory, plugins find files without a run by themselves.
                 counts = run or (pattern != claimed and local_directory(self.specs))
                 if counts and matches(name, pattern):
-                    is_claimed = True  # Also if the listing was made before the claim.
+                    # Also if the listing was made before the claim.
+                    shown.add((kind, dirname(readable(file.path))))
                     if file.is_listed:
                         scan.side_files.setdefault(run, {}).setdefault(claimed, []).append(file)
             # A format has it, or it probably has the same numbers as event files.
             has_run = file.is_listed or (spec_index, dirname(file.path)) in runs
-            if kind and not (is_claimed or (kind == "log" and has_run)):
+            if kind and not (kind == "log" and has_run):
                 unclaimed.append((kind, readable(file.path)))
-        scan.other_files = summed(unclaimed)
+        # A plugin that reads a trace may leave caches beside it.
+        scan.other_files = summed(f for f in unclaimed if (f[0], dirname(f[1])) not in shown)
 
     def _found(self, spec_index: int, root: Root) -> Found:
         """The result of scanning a root. If its storage raises an error, other roots still work."""

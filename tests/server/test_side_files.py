@@ -124,12 +124,16 @@ def test_a_plugin_without_such_files_is_inactive(tmp_path: Path) -> None:
 
 
 def test_a_pattern_for_any_directory_needs_no_run(run: Path) -> None:
-    """If there is one log directory, on this machine: there the plugin finds such files itself."""
+    """If there is one log directory, on this machine: there the plugin finds such files itself.
+
+    Other files of its kind beside such a file are its caches."""
     logs = run.parent
     add(logs / "a/b" / NAME)
     claims = (Claim(files=f"**/{TRACES}"),)
     client = make_client(logs, plugins={"profile": plugin(claims)})
     assert names(client) == [NAME]
+    add(logs / "a/b" / NAME).with_suffix(".cache").touch()
+    client.reload()
     assert client.get("data/status").json()["other_files"] == []
     generation = client.multiplexer.generation
     (run / NAME).unlink()
@@ -143,7 +147,7 @@ def test_a_pattern_for_any_directory_needs_no_run(run: Path) -> None:
     add(logs / "a/b" / NAME)
     client = make_client("", logdir_spec=f"{logs},{logs}-2", plugins={"profile": plugin(claims)})
     assert client.get("data/plugins_listing").json() == {"profile": False}
-    assert [each["num_files"] for each in client.get("data/status").json()["other_files"]] == [1]
+    assert [each["num_files"] for each in client.get("data/status").json()["other_files"]] == [2]
 
 
 def test_the_root_may_be_a_run(tmp_path: Path) -> None:

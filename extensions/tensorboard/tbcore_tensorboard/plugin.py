@@ -19,7 +19,7 @@ from tbcore.http import json_response
 from tbcore_tensorboard.process import HostedProcess
 
 FILES = {
-    "profile": "plugins/profile/*/*",
+    "profile": "plugins/profile/*/*.xplane.pb",
     "projector": "projector_config.pbtxt",
     "torch_profiler": "*.pt.trace.json",
 }
@@ -46,7 +46,6 @@ OPTIONS = [
         "connect to.",
     ),
 ]
-METHODS = ["GET", "POST"]
 
 _options: WeakKeyDictionary[Multiplexer, PluginOptions] = WeakKeyDictionary()
 """The options of `tensorboard` on each server, which are those of all its tabs."""
@@ -141,4 +140,4 @@ def _proxy_routes(process: HostedProcess) -> list[Route]:
 
         return forward(process, request, "/" + request.path_params.get("rest", ""))
 
-    return [Route("/", serve), Route("/{rest:path}", serve, methods=METHODS)]
+    return [Route("/", serve), Route("/{rest:path}", serve, methods=["GET", "POST"])]

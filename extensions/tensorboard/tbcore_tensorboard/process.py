@@ -80,12 +80,14 @@ class HostedProcess:
         self._entry = entry
         self._multiplexer = multiplexer
         self._options = options
-        self._missing = missing if os.name == "posix" else "it needs Linux or macOS"
+        self.missing = missing if os.name == "posix" else "it needs Linux or macOS"
         self._data = Data(multiplexer)
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(MAX_REQUESTS)
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
+        self._socket: Path | None = None
+        """The socket for requests, from the end of the start on."""
         self._folder_lock: IO[bytes] | None = None
         self._last_lines: deque[str] = deque(maxlen=20)
         self._reader: threading.Thread | None = None
@@ -104,12 +106,13 @@ class HostedProcess:
 
     def state(self) -> dict[str, str]:
         """What a tab shows: why the process does not run, and what is not limited."""
-        process = self._process
-        if process is not None and process.poll() is not None and not self._fault:
-            fault = self._death(process)
+        process, address = self._process, self._socket
+        has_ended = process is not None and process.poll() is not None
+        if not self._fault and (has_ended or (address and not address.exists())):
+            fault = self._death(process) if has_ended else f"its socket was removed: {address}"
             if process is self._process:  # It was not started again since.
                 self._fault = fault
-        return {"fault": self._text(self._missing or self._fault), "warning": self._warning()}
+        return {"fault": self._text(self.missing or self._fault), "warning": self._warning()}
 
     def connect(self) -> socket.socket:
         """A connection to the process, which is started if it does not run. Raises ProcessError."""
@@ -118,7 +121,7 @@ class HostedProcess:
                 raise ProcessError(fault)
             if self._process is None:
                 self._start()
-            address = f"{self._folder}/http"
+            address = str(self._socket)
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(HANG_SECONDS)
         try:
@@ -140,8 +143,7 @@ class HostedProcess:
 
     def is_to_start(self) -> bool:
         """Whether `connect` would start it, or wait for its start."""
-        folder = self._folder
-        return not self.state()["fault"] and not (folder and (folder / "http").exists())
+        return not self.state()["fault"] and self._socket is None
 
     def is_stuck(self) -> bool:
         """Whether it has a fault, or as many requests wait for it as may."""
@@ -190,14 +192,16 @@ class HostedProcess:
     def _start(self) -> None:
         # Pages of the process are of the origin of this server, and so may use its write token.
         self._multiplexer.distrust_pages()
+        listener = socket.socket(socket.AF_UNIX)
         try:
             self._folder, self._folder_lock = _new_folder()
+            listener.bind(str(self._folder / "data"))
+            listener.listen(64)
         except OSError as error:
-            self._fault = f"the folder for its sockets cannot be made: {error}"
+            listener.close()
+            self._end()
+            self._fault = f"the folder with its sockets cannot be made: {error}"
             raise ProcessError(self._text(self._fault)) from None
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(self._folder / "data"))
-        listener.listen(64)
         began, started = time.monotonic(), threading.Event()
         # Linux ends the process when the thread that started it ends. So that thread stays.
         run = threading.Thread(
@@ -214,6 +218,7 @@ class HostedProcess:
             if self._fault:
                 raise ProcessError(self._text(self._fault))
             time.sleep(0.02)
+        self._socket = self._folder / "http"
         if warning := self._warning():
             logger.warning("%s", warning)
 
@@ -286,7 +291,7 @@ class HostedProcess:
                 stream.flush()
 
     def _end(self) -> None:
-        process, self._process = self._process, None
+        process, self._process, self._socket = self._process, None, None
         if process is not None:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -342,6 +347,10 @@ def _new_folder() -> tuple[Path, IO[bytes]]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
-    held = open(folder / "lock", "wb")  # noqa: SIM115
+    try:
+        held = open(folder / "lock", "wb")  # noqa: SIM115
+    except OSError:
+        folder.rmdir()
+        raise
     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return folder, held

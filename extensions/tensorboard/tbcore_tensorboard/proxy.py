@@ -43,9 +43,9 @@ ENTRY = f"""{_HEAD}
 _TEXT = f"""{_HEAD}<meta name="viewport" content="width=device-width">
 <style>body {{ margin: 2rem; font: 16px/1.5 system-ui, sans-serif }}
 :root {{ color-scheme: light dark }} button {{ font: inherit }}</style>"""
-STARTING = f'{_TEXT}<p role="status">%s: its process starts</p>'
-CARD = f"""{_TEXT}
-<p role="alert">%s</p><p><button type="button">Start again</button></p>
+STARTING = f'{_TEXT}<p role="status">%s: starting its process</p>'
+CARD = f'{_TEXT}<p role="alert">%s</p>'
+BUTTON = """<p><button type="button">Start again</button></p>
 <script type="module" src="%stbcore-again.js"></script></html>"""
 AGAIN = """document.querySelector("button").onclick = async ({ target }) => {
   target.disabled = true;
@@ -75,7 +75,8 @@ def forward(process: HostedProcess, request: Request, path: str) -> Response:
     except ProcessError as error:
         if not is_opened:
             raise
-        return HTMLResponse(CARD % (html.escape(str(error)), up), error.status)
+        button = "" if process.missing else BUTTON % up
+        return HTMLResponse(CARD % html.escape(str(error)) + button, error.status)
 
 
 def _starting(process: HostedProcess, up: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from common_fixtures import until
+from common_fixtures import patient_tuning, until
 from running_servers import RunningServer
 
 from tbcore_tensorboard import process
@@ -82,7 +83,7 @@ def test_a_plugin_that_cannot_be_loaded_has_a_card(
     client = hosting()
     address = f"tb-{plugin}/tbcore-tab.html"
     first = client.get(address, headers=BROWSER)
-    assert f'<p role="status">{plugin} of {plugin} 1: its process starts</p>' in first.text
+    assert f'<p role="status">{plugin} of {plugin} 1: starting its process</p>' in first.text
     assert 'src="./tbcore-reload.js"' in first.text
     card = client.get(address, headers=BROWSER)
     assert card.status_code == 503
@@ -93,10 +94,12 @@ def test_a_plugin_that_cannot_be_loaded_has_a_card(
     assert client.get(f"{FAKE}/pid").status_code == 200
 
 
-def test_a_start_is_no_slow_call(hosting: Hosting, limits: Limits) -> None:
+def test_the_start_for_a_page_is_no_slow_call(
+    hosting: Hosting, limits: Limits, caplog: pytest.LogCaptureFixture
+) -> None:
     """A page says that its process starts, and loads itself again. The request of a program waits
     for the start, and is logged if that takes long."""
-    client = hosting()
+    client = hosting(tuning=patient_tuning(slow_call_seconds=0))
     has_begun, may_go_on, new_folder = threading.Event(), threading.Event(), process._new_folder
 
     def held() -> object:
@@ -110,8 +113,10 @@ def test_a_start_is_no_slow_call(hosting: Hosting, limits: Limits) -> None:
 
     limits(process, _new_folder=held)
     threads = []
-    for headers, calls in ((BROWSER, []), ({}, ["route /{rest:path}"])):
-        address = f"{FAKE}/pid"
+    for address, headers, calls in (
+        ("tb-fake/", BROWSER, []),
+        (f"{FAKE}/pid", {}, ["route /{rest:path}"]),
+    ):
         threads.append(
             threading.Thread(target=client.get, args=[address], kwargs={"headers": headers})
         )
@@ -121,26 +126,53 @@ def test_a_start_is_no_slow_call(hosting: Hosting, limits: Limits) -> None:
     may_go_on.set()
     for thread in threads:
         thread.join()
+    assert "plugin 'tb-fake': route /{rest:path} took" in caplog.text
     assert client.get(f"{FAKE}/pid", headers=BROWSER).json() == client.get(f"{FAKE}/pid").json()
     assert client.get("tb-fake/tbcore-reload.js").text == "location.reload();"
 
 
-def test_a_folder_that_cannot_be_made_has_a_card(hosting: Hosting, limits: Limits) -> None:
-    """Such as on a full disk; *Start again* tries it again."""
+@pytest.mark.parametrize("name", ["mkdtemp", "open", "bind"])
+def test_a_folder_that_cannot_be_made_has_a_card(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Such as on a full disk. Nothing of it is left; *Start again* tries it again."""
     client = hosting()
-    new_folder = process._new_folder
+    folders = Path(tempfile.mkdtemp(dir="/tmp"))
 
-    def full() -> object:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    limits(process, _new_folder=full)
-    client.get(f"{FAKE}/pid", headers=BROWSER)
-    card = client.get(f"{FAKE}/pid", headers=BROWSER)
+    class Socket(socket.socket):
+        bind = full
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folders))
+        where, what = {
+            "mkdtemp": (tempfile, full),
+            "open": (process, full),
+            "bind": (socket, Socket),
+        }[name]
+        patch.setattr(where, "socket" if name == "bind" else name, what, raising=name != "open")
+        client.get(f"{FAKE}/pid", headers=BROWSER)
+        card = client.get(f"{FAKE}/pid", headers=BROWSER)
     assert card.status_code == 503
-    assert "the folder for its sockets cannot be made: [Errno 28] No space" in card.text
-    limits(process, _new_folder=new_folder)
+    assert "the folder with its sockets cannot be made: [Errno 28] No space" in card.text
+    folders.rmdir()
     assert client.post("tb-fake/tbcore-start").status_code == 204
     assert client.get(f"{FAKE}/pid").status_code == 200
+
+
+def test_a_socket_that_is_removed_is_a_fault(hosting: Hosting) -> None:
+    """As by what cleans the directory for temporary files. The page is not loaded without end."""
+    client = hosting()
+    first = client.get(f"{FAKE}/pid").json()
+    path = Path(client.get(f"{FAKE}/environment").json()["TMPDIR"]) / "http"
+    path.unlink()
+    card = client.get(f"{FAKE}/pid", headers=BROWSER)
+    line = f"fake of fake 1: its socket was removed: {path}"
+    assert (card.status_code, line in card.text) == (503, True)
+    assert client.post("tb-fake/tbcore-start").status_code == 204
+    assert client.get(f"{FAKE}/pid").json() != first
 
 
 def test_memory_is_limited(hosting: Hosting, caplog: pytest.LogCaptureFixture) -> None:

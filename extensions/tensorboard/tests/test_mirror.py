@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hosted import write_trace
+from hosted import FAKE, Installed, write_trace
 
 from tbcore_tensorboard import mirror, plugin
 from tbcore_tensorboard.mirror import Mirror, folders_of
@@ -92,6 +92,27 @@ def test_a_tab_has_data_if_there_are_files_for_it(
     assert client.get("data/status").json()["other_files"] == []
 
 
+def test_a_profile_needs_a_trace_that_xprof_reads(
+    hosting: Hosting, installed: Installed, tbcore_logdir: Path
+) -> None:
+    """What else is in a folder counts as shown only if there is such a trace, too."""
+    installed.add("profile", FAKE, "Loader")
+    trace = write_trace(tbcore_logdir)
+    before = write_trace(tbcore_logdir / "before")
+    before.rename(before.with_name("machine.trace"))
+    client = hosting()
+
+    def shown() -> tuple[bool, list[int]]:
+        files = client.get("data/status").json()["other_files"]
+        is_active = client.get("data/plugins_listing").json()["tb-profile"]
+        return is_active, [each["num_files"] for each in files]
+
+    assert shown() == (True, [2])
+    trace.unlink()
+    client.reload()
+    assert shown() == (False, [3])
+
+
 def test_files_of_several_log_directories_are_not_read(tbcore_logdir: Path) -> None:
     """Nor those in an object store: the process reads below one directory. The tab says so."""
     pytest.importorskip("tensorboard")
@@ -102,4 +123,4 @@ def test_files_of_several_log_directories_are_not_read(tbcore_logdir: Path) -> N
     fault = client.get("data/plugin/tb-projector/state").json()["fault"]
     assert fault.endswith(": it needs one --logdir on this machine")
     card = client.get("tb-projector/tbcore-tab.html", headers={"accept": "text/html"})
-    assert (card.status_code, fault in card.text) == (503, True)
+    assert (card.status_code, fault in card.text, "<button" in card.text) == (503, True, False)
