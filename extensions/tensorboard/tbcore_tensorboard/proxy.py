@@ -55,12 +55,6 @@ AGAIN = """document.querySelector("button").onclick = async ({ target }) => {
 SCRIPTS = {"tbcore-again.js": AGAIN, "tbcore-reload.js": "location.reload();"}
 
 
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, process: HostedProcess) -> None:
-        super().__init__("localhost")
-        self.sock = process.connect()
-
-
 def forward(process: HostedProcess, request: Request, path: str) -> Response:
     """The response of the process; a card if a browser opens a page and there is none.
 
@@ -129,10 +123,13 @@ def _forwarded(process: HostedProcess, request: Request, path: str) -> Response:
     body = request_body(request) if request.method == "POST" else None
     # A page that depends on its query could have a text of the query, or of a log, as a script.
     query = f"?{request.url.query}" if request.url.query and not is_page else ""
-    connection = _Connection(process)  # Starts the process, which may take as long as a hang.
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = process.connect()  # Starts the process, which may take as long as a hang.
     try:
         with process.turn():
-            connection.request(request.method, quote(path) + query, body, headers)
+            # A response may come, and the connection end, before the body was sent.
+            with contextlib.suppress(BrokenPipeError):
+                connection.request(request.method, quote(path) + query, body, headers)
             found = connection.getresponse()
     except ProcessError:
         connection.close()
@@ -171,7 +168,7 @@ def _with_files(process: HostedProcess, page: str) -> str:
 
 
 def _pieces(
-    process: HostedProcess, found: http.client.HTTPResponse, connection: _Connection
+    process: HostedProcess, found: http.client.HTTPResponse, connection: http.client.HTTPConnection
 ) -> Iterator[bytes]:
     try:
         piece = b"first"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib.util
+import select
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +20,23 @@ FAKE = "tb-fake/data/plugin/fake"
 needs_tensorboard = pytest.mark.skipif(
     importlib.util.find_spec("tensorboard") is None, reason="tensorboard is not installed"
 )
+
+
+def test_a_response_that_comes_before_the_body_was_sent_is_shown(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that needs no body responds when it has the headers, and closes the connection."""
+    client = hosting()
+    assert client.get(f"{FAKE}/nothing").status_code == 404  # The process runs.
+    send = http.client.HTTPConnection.send
+
+    def late(connection: http.client.HTTPConnection, data: bytes) -> None:
+        send(connection, data)
+        connection.sock.recv(1, socket.MSG_PEEK)  # Until the response is there,
+        select.select([], [], [], 0.2)  # and the other end is closed.
+
+    monkeypatch.setattr(http.client.HTTPConnection, "send", late)
+    assert client.post(f"{FAKE}/nothing", content=b"body").status_code == 404
 
 
 @needs_tensorboard
