@@ -84,7 +84,7 @@ def test_a_star_is_seen_by_another_browser_and_by_its_query(
     page.keyboard.press("s")
     wait_for_runs(other, "sweep/lr2")
     page.keyboard.press("?")
-    page.get_by_text("Star the run, or remove its star").wait_for()
+    page.get_by_text("Star, or remove the star").wait_for()
 
 
 def test_a_run_is_renamed_labelled_noted_and_coloured(

@@ -26,9 +26,9 @@ const notes = {
     const foot = html`<${Lazy} load=${() => withStyles(import("./foot.js"))} of="Foot" ...${{ store }} />`;
     const line = defaultsLine(page);
     const keys = /** @type {const} */ ([
-      { key: "s", label: "Star the run, or remove its star", act: "star" },
-      { key: "e", label: "Archive and move on, or bring back", act: "archive" },
-      { key: "n", label: "Open the note on the run", act: "open" },
+      { key: "s", label: "Star, or remove the star", act: "star" },
+      { key: "e", label: "Archive, or bring back", act: "archive" },
+      { key: "n", label: "Open the note", act: "open" },
     ]);
     return {
       runs: store.names,
