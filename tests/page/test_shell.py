@@ -278,8 +278,9 @@ def test_files_of_other_tools_are_named_without_runs_and_beside_them(
     row.get_by_text("2 files").wait_for()
     row.get_by_text("shown by XProf").wait_for()
     row.get_by_text(str(files / "host.trace.json.gz")).wait_for()
-    (logdir / "projector_config.pbtxt").write_bytes(b"x")  # the page shows it without a reload
-    page.get_by_text("shown by TensorBoard's Projector").wait_for()
+    dump = logdir / "tfdbg_events.1700000000.host.metadata"
+    dump.write_bytes(b"x")  # the page shows it without a reload
+    page.get_by_text(str(dump)).wait_for()
 
     write_run(logdir, "train", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "train")
