@@ -24,7 +24,7 @@ from tbcore_testing import EventFileWriter, summaries, write_run
 TAGS = ("loss", "a/b", "h", "i", "a", "t", "p", "r", "none")
 RUNS = ("train", "eval", "media", "none")
 OWN = ("instance", "generation", "runs_generation", "bytes_read", "passes", "num_requests",
-       "num_requests_per_scan", "num_directories", "logdirs", "other_files", "now",
+       "num_requests_per_scan", "num_directories", "logdirs", "looked_for", "other_files", "now",
        "notes_generation", "modified_times", "scanned_at")  # fmt: skip
 """Members of responses that tell about one server, or about one copy of the files."""
 
