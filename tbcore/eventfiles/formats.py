@@ -61,8 +61,8 @@ class SourceRun(NamedTuple):
     """A run that a format has found."""
 
     name: str
-    """Path below the root, as that of a directory with event files; `.` for the root, whose own
-    name is shown. If several runs have the same name, the core changes all but the first."""
+    """Path below the root, as that of a directory with event files; `.` for the root. If several
+    runs have the same name, the core changes all but the first."""
     files: Sequence[EventFile]
     """At least one, regular files that were scanned. The run is read on when one of them changes.
     For one of many runs in a file, they may have the size and the times of its own data alone."""

@@ -1,6 +1,6 @@
 /**
- * Whether low or high values of a metric are better, by the words of its name. extensions/logs has the same
- * for the shell, and tests/goals.json has what both must do. No DOM.
+ * Whether low or high values of a metric are better, by the words of its name. Commands have the same rule:
+ * tests/goals.json has what both must do. No DOM.
  */
 
 const LOWER_IS_BETTER = new Set(

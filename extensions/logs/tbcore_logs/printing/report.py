@@ -268,17 +268,21 @@ def _parts(count: NDArray[np.int64]) -> Iterator[tuple[slice, bool]]:
 
     Such a part has the points beside it, so that lines meet.
     """
-    is_fewer = count < np.maximum.accumulate(count)
+    is_fewer = _is_fewer(count)
     cuts = np.flatnonzero(is_fewer[1:] != is_fewer[:-1]) + 1
     for start, stop in pairwise([0, *cuts.tolist(), len(count)]):
         wider = int(is_fewer[start])
         yield slice(start - wider, stop + wider), bool(wider)
 
 
+def _is_fewer(count: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return count < np.maximum.accumulate(count)
+
+
 def _is_near(course: GroupCurve) -> bool:
     """Whether the mean of fewer runs makes the range of the others at most twice as long, as in
     charts of the page: it may be that of runs that diverge. Equal values count as from 0 on."""
-    is_all = course.count == np.maximum.accumulate(course.count)
+    is_all = ~_is_fewer(course.count)
     low, high = _ends([each[is_all] for each in (course.average, course.low, course.high)])
     least, most = _ends([course.average, np.array([low, high])])
     return most - least <= 2 * (high - low or abs(low))
@@ -299,7 +303,7 @@ def _drawing(
 
     Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
     runs than before, the line is dashed, and there is no band. A line below says so, and whether
-    dashed lines may leave the drawing.
+    dashed lines leave the drawing.
     """
     drawn = [(row, colors, course) for row, colors in rows if (course := _course(row, tag))]
     name = safe_name(tag)
