@@ -44,7 +44,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 """Seconds of each unit of a duration."""
 
 _BLANK = " \t\n\r\f\v\xa0"
-_CHUNK = re.compile(rf'(?:{QUOTED.pattern}|:{WITH_STEP}|[^{_BLANK}|()"])*')
+_CHUNK = re.compile(rf'(?:{QUOTED.pattern}|:(?:{WITH_STEP})|[^{_BLANK}|()"])*')
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
 _BEFORE_JSON = re.compile(
     rf'((?:{QUOTED.pattern}|[^{_BLANK}|()"=<>!])+)(==?|!=)(?=[{{\[])', re.ASCII

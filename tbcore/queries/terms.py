@@ -27,8 +27,9 @@ from tbcore.queries.evaluation import (
 
 # No group here has a possessive quantifier: Python 3.11.2 matches such groups wrongly.
 QUOTED = re.compile(r'"((?:[^"]|"")*)"(?!")')
-WITH_STEP = r"(?i:at|change)\([^)]*\)"
-MASKED = re.compile(rf"{QUOTED.pattern}|(?<=:){WITH_STEP}")
+WITH_STEP = r"(?i:at|change)\([^)]*\)|(?i:[a-z]+)\([^)]*\)(?=[<>=!])"
+"""A statistic of a step, or what is compared as if it was one."""
+MASKED = re.compile(rf"{QUOTED.pattern}|(?<=:)(?:{WITH_STEP})")
 _GLOB_TOKEN = re.compile(rf'{MASKED.pattern}|\*+|\?|[^*?"]+|"')
 
 
