@@ -35,8 +35,9 @@ def opened(file: EventFile) -> Any:
 def forget_others(
     files: Sequence[tuple[str, EventFile]], *known: dict[str, Any], all: bool = False
 ) -> None:
-    """Removes from what is known by path the files of this root that are not found any more, or
-    all of this root. Without files, which do not name their root, those that do not exist."""
+    """Removes paths from `known`: those of the root of `files` that are not in it any more; with
+    `all`, each of that root. If `files` is empty, so that the root is unknown, those that do not
+    exist."""
     paths = set() if all else {file.path for _, file in files}
     root = files[0][1].path.removesuffix(files[0][0]) if files else None
     for each in known:
@@ -47,7 +48,7 @@ def forget_others(
 
 
 def is_being_written(file: EventFile, since: float = 0.0) -> bool:
-    """Whether a file may be incomplete: it was written to just before, or is known since then."""
+    """Whether a file may be incomplete: it was written to, or found, just before."""
     return time.time() - max(file.mtime_ns / 1e9, since) < _WRITE_SECONDS
 
 
@@ -82,8 +83,8 @@ def joined(prefix: str | None, key: str) -> str | None:
 def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]]:
     """The values in nested dicts by the keys that lead to them, joined by `separator`.
 
-    At most 10,000, of 8 levels, by keys of 512 characters. Without dicts that have a `_type`, which
-    are no plain values.
+    At most 10,000, from 8 levels, with keys of up to 512 characters. Dicts with a `_type` are left
+    out, since they are not plain values.
     """
     stack, count = [("", value, 0)], 0
     while stack:
@@ -103,8 +104,8 @@ def leaves(value: Mapping[str, Any], separator: str) -> Iterator[tuple[str, Any]
 
 
 def safe_name(name: str, otherwise: str) -> str:
-    """A name that somebody gave, as one step of the name of a run. If it is none, `otherwise`,
-    which may be a stranger's, too; if that is none, `_`."""
+    """A name that somebody gave, as one segment of the name of a run. If it cannot be one, it is
+    `otherwise`, and if that cannot either, `_`."""
     for each in (name, otherwise):
         step = one_line(each.replace("/", "_"))[:_MAX_NAME_LENGTH].strip()
         if step not in ("", ".", ".."):

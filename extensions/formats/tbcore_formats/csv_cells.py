@@ -37,7 +37,7 @@ class Header(NamedTuple):
 
 
 def read_head(source: Any) -> tuple[bytes, Header | None]:
-    """The begin of an open file, and its header; None if it has none with a column of steps."""
+    """The beginning of an open file, and its header; None without a column of steps."""
     head = source.read(0, HEAD_BYTES)
     if b"\n" not in head and len(head) == HEAD_BYTES:
         head = source.read(0, _MAX_HEADER_BYTES)
@@ -86,7 +86,7 @@ class Cells(NamedTuple):
     steps: Sequence[Any]
     """The numbers in the column of steps, of the types int and float, and None for all others."""
     words: Mapping[int, str] = {}
-    """By the index of a column, a cell that is no number."""
+    """Maps the index of a column to one of its cells that is not a number."""
     num_bad: int = 0
     """Number of lines that do not fit."""
 
@@ -144,7 +144,7 @@ def _odd_cells(piece: bytes, header: Header) -> Cells:
 
 
 def whole_numbers(values: Sequence[Any]) -> Sequence[int | None]:
-    """The numbers as integers; None for each that is none in the range of int64."""
+    """The numbers as integers; None for each that is not one in the range of int64."""
     if {*map(type, values)} == {int} and min(values) >= -_LIMIT and max(values) < _LIMIT:
         return values
     return [int(v) if v is not None and abs(v) < _LIMIT and v == v // 1 else None for v in values]

@@ -201,5 +201,5 @@ class Reader:
                 points[name] = found_points
             if index in cells.words and name in self._with_numbers:
                 word = cells.words[index][:40]
-                yield f"cells of {name!r} are no numbers, such as {word!r}; they are left out"
+                yield f"cells of {name!r} are not numbers, such as {word!r}; they are left out"
         yield points

@@ -37,13 +37,13 @@ _ESCAPES = {"0": "\0", "a": "\a", "e": "\x1b", "v": "\v", " ": " ", "_": "\xa0",
 
 
 Known = tuple[EventFile | None, RunFacts]
-"""A file of YAML as it was when it was read, if there was one, and what it says."""
+"""The YAML file that was read, None if there was none, and its facts."""
 
 
 def facts_beside(path: str, known: Known) -> Known:
-    """What the YAML beside a log says; `known` if that has not changed.
+    """The facts from the YAML file beside a log; `known` if that file has not changed.
 
-    A scan need not find it: most are beside event files.
+    Scans do not look for such files, since most of them are beside event files.
     """
     folder = posixpath.dirname(path)
     for name in ("hparams.yaml", "args.yaml"):
@@ -87,7 +87,7 @@ def flat_yaml(text: str) -> dict[str, Any]:
                 path.pop()
             block = path[-1][1] if path else ""
             if path:
-                found.pop(block, None)  # It is a block, and no value.
+                found.pop(block, None)  # It is a block, not a value.
                 lists.discard(block)
             name = joined(joined(block, "/") if path else "", str(_plain(pair[1])))
             path.append((indent, name))
@@ -117,7 +117,7 @@ def flat_yaml(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> Any:
-    """A value that is no block."""
+    """A plain value or a list on one line."""
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
     try:

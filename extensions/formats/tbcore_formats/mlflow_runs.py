@@ -1,7 +1,7 @@
-"""MLflow: a database of SQLite has experiments, runs, their metrics, parameters and tags.
+"""MLflow: an SQLite database has experiments, runs, their metrics, parameters and tags.
 
-Each scan lists the runs of a database that has changed. Metrics are only ever added, so that each
-reader goes on after the last row that it has read.
+Each scan lists the runs of a database that has changed. Metrics are only ever added, so a
+reader continues after the last row that it has read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Runs:
 
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterator[SourceRun | str]:
         close_deleted()
-        # Also those of other roots are here, so that what is not in `files` may exist.
+        # These are the databases of all roots, so one that is not in `files` may still exist.
         self._stores = {p: each for p, each in self._stores.items() if os.path.lexists(p)}
         is_written = False
         for name, file in files:
@@ -97,14 +97,14 @@ class _Store:
         self.runs: list[SourceRun] = []
         """Named below the directory of the database."""
         self.problem = ""
-        """Why they are not those of the database as it is now; empty if they are."""
+        """Why the database cannot be listed as it is now; empty if it was."""
         self._unread: set[str] = set()
         """The runs that have changed since a reader was at their end."""
         self._stamp: Any = None
         self._last, self._last_row = 0, list[tuple[Any, ...]]()
         """The last row of the metrics that was counted."""
         self._counts: dict[str, tuple[int, int]] = {}
-        """The number of metrics of a run, and the largest of their times."""
+        """Maps a run to the number of its metrics and the latest of their times."""
         self._rows: dict[str, tuple[Any, ...]] = {}
         self._tags: dict[str, dict[str, str]] = {}
         self._params: dict[str, dict[str, str]] = {}
@@ -113,7 +113,7 @@ class _Store:
     def update(self, file: EventFile) -> None:
         """Lists the runs, if the database has changed. Raises BlockingIOError if that must be tried
         again soon."""
-        self.database.close()  # A copy is that of one pass.
+        self.database.close()  # A copy serves one pass.
         deadline = time.monotonic() + _MAX_WAIT_SECONDS
         while (stamp := self.database.stamp()) != self._stamp:
             self.problem = ""
@@ -124,7 +124,7 @@ class _Store:
                     raise
                 time.sleep(0.001)
                 continue
-            except Exception as error:  # A database costs no other one.
+            except Exception as error:  # The other databases must be read all the same.
                 self.problem = getattr(error, "strerror", None) or str(error) or repr(error)
             self._stamp = stamp
             break
@@ -137,7 +137,7 @@ class _Store:
             self.database.close()
 
     def query(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that a query finds. If it takes long, somebody writes before it ends."""
+        """The rows that a query finds. Raises BlockingIOError if each try meets a change."""
         for _ in range(_MAX_TRIES):
             with suppress(BlockingIOError), self.database.snapshot() as connection:
                 return rows_of(connection.execute(text, values))
@@ -174,7 +174,8 @@ class _Store:
         tags = self._tags.get(run, {})
         count, latest = self._counts.get(run, (0, 0))
         written = max(latest, _milliseconds(start), _milliseconds(end)) * 1_000_000
-        # The status of the run itself. A time of the change that says what else has changed.
+        # Stands for a file of the run alone. Its ctime is a hash of all that is no metric, so that
+        # it changes with that.
         facts = hash((row, tuple(tags.items()), len(self._params.get(run, ())))) & 0xFFFFFFFF
         own = file._replace(size=count * _POINT_BYTES, mtime_ns=written, ctime_ns=facts)
         shown = f"{safe_name(str(experiment), '_')}/{self._name(run)}"
@@ -225,7 +226,7 @@ class Reader:
             is_last = len(rows) < _BATCH
             columns = [*zip(*rows, strict=True)]
             if rows and [{*map(type, column)} for column in columns[1:5]] != _TYPES:
-                yield "metrics that are no numbers, or have no step, are left out"
+                yield "metrics that are not numbers, or have no step, are left out"
                 rows = [row for row in rows if [{type(cell)} for cell in row[1:5]] == _TYPES]
                 columns = [*zip(*rows, strict=True)]
             if rows:
@@ -247,7 +248,7 @@ def _by_run(rows: list[tuple[Any, ...]]) -> dict[str, dict[str, str]]:
 
 
 def _milliseconds(value: Any) -> int:
-    """A time in the database, 0 if it is none."""
+    """A time in the database; 0 if the value is not a time."""
     return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 

@@ -54,7 +54,7 @@ class Reader:
         """A hash of each entry of the history that was read."""
         self._rows = Rows()
         self._lines = set[str]()
-        """Those about files that are damaged or not shown."""
+        """The lines about files that are damaged or not shown."""
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         states, lines = _states(files)
@@ -67,7 +67,7 @@ class Reader:
                 lines.append(f"{state.file.path}: it is of an earlier training, and not shown")
                 state = other
         if not self._lines.issubset(lines):
-            raise FileReplacedError(state.file.path)  # A line is no longer true.
+            raise FileReplacedError(state.file.path)  # An earlier line is no longer true.
         self._lines.update(lines)
         yield from lines
         begin, at = len(self._done), state.file.mtime_ns / 1e9
@@ -134,8 +134,8 @@ def _states(files: Sequence[EventFile]) -> tuple[list[_State], list[str]]:
             if is_being_written(file):
                 raise BlockingIOError from None
             if len(files) == 1:
-                raise ValueError(f"it is no JSON: {error}") from None
-            lines.append(f"{file.path}: damaged, and no JSON: {error}")
+                raise ValueError(f"it is not JSON: {error}") from None
+            lines.append(f"{file.path}: damaged, not JSON: {error}")
         else:
             if others.get("log_history") is not _LIST:
                 raise ValueError("it has no log_history")
@@ -182,7 +182,7 @@ def _items(text: str) -> Iterator[tuple[str | None, Any, int]]:
 
 
 def _mark(text: str, at: int, marks: str) -> tuple[str, int]:
-    """The next character that is no space, which must be one of the marks, and where it ends."""
+    """The next character after spaces, which must be one of the marks, and where it ends."""
     at = _SPACES.match(text, at).end()  # type: ignore[union-attr]
     if at == len(text) or text[at] not in marks:
         raise ValueError(f"expected one of {marks} at character {at}")

@@ -43,7 +43,7 @@ _MAX_CHUNKS = 1 << 11
 _MAX_JSON_BYTES = 1 << 20
 _DAMAGED = "damaged, incomplete or too long records are left out"
 _NO_MESSAGE = DecodeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError
-"""What is raised for a record that is no such message."""
+"""Errors that a record raises if it is not the message that it should be."""
 _WORDS = "NaN", "Infinity", "-Infinity"
 """Numbers that some versions write as texts."""
 
@@ -59,11 +59,11 @@ class FileReader:
         self.project = ""
         """With the entity before it."""
         self.facts = RunFacts()
-        """Those so far, without hyperparameters. The run has begun if they say when."""
+        """What was read so far, without hyperparameters. It has a start time once the run began."""
         self.goes_on = False
-        """Whether the run goes on with one that an earlier file began."""
+        """Whether the run continues one that an earlier file began."""
         self.is_unfinished = False
-        """Whether the last block has damage that its writer may mend soon."""
+        """Whether the last block has damage, and its writer may still mend that."""
         self._parts: list[bytes] | None = None
         """The chunks of a record that has no end yet; None between records."""
         self._has_damage = False
@@ -109,11 +109,11 @@ class FileReader:
     def records(self, piece: bytes, begin: int, *, is_last: bool) -> Iterator[bytes]:
         """The records that end in a piece of the file, which begins with a block.
 
-        `is_last` if the file ends with it. Raises ValueError if it is no such file.
+        `is_last` says that the file ends with this piece. Raises ValueError for other files.
         """
         if not self.offset:
             if not _HEADER.startswith(piece[: len(_HEADER)]):
-                raise ValueError("it is no log of W&B, or one of a version that is not known")
+                raise ValueError("it is not a W&B log, or one of an unknown version")
             if len(piece) < len(_HEADER):
                 return
             self.offset = len(_HEADER)
@@ -190,7 +190,7 @@ class FileReader:
         start = dict(_values(b"".join(found[17])))
         self._wall_time = started = start.get(1, 0) + start.get(2, 0) / 1e9
         self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
-        # `resumed`, and `resume` if that was allowed, which is all that offline runs say.
+        # The fields `resumed` and `resume`: it was allowed. Offline runs have only the second.
         self.goes_on = any(found[18] + found[24])
         texts = {"notes": notes, "tags": tags, "sweep": sweep}
         self.facts = RunFacts({}, {k: v for k, v in texts.items() if v}, group, started, status=3)
@@ -250,7 +250,7 @@ class FileReader:
         elif "_runtime" in own and self.facts.started:
             self._wall_time = self.facts.started + float(own["_runtime"])
         self._step, wall_time, add = step, self._wall_time, self._rows.add
-        # What is beside a type are no numbers that somebody logged, such as a picture's width.
+        # Keys beside a `._type` describe it, such as the width of a picture: nobody logged them.
         beside = _beside(media, [key for key, _ in row]) if media else ()
         for key, value in row:
             if key in beside:
@@ -264,7 +264,7 @@ class FileReader:
 
 
 def _beside(prefixes: set[str], keys: Sequence[str]) -> set[str]:
-    """The keys that begin with one of the prefixes, which sorting puts behind it."""
+    """The keys that begin with one of the prefixes: sorted, they follow it."""
     found, prefix = set(), min(prefixes)
     for key in sorted(prefixes.union(keys)):
         if not key.startswith(prefix) and key in prefixes:
@@ -294,13 +294,13 @@ def _item(item: bytes) -> tuple[str, bytes]:
 
 
 def _whole(value: bytes) -> int | None:
-    """A number in JSON as an integer; None if it is none."""
+    """A number in JSON as an integer; None if it has a fraction."""
     found = float(value)
     return int(value) if value.isdigit() else int(found) if found.is_integer() else None
 
 
 def _json(value: bytes) -> Any:
-    """A value in JSON; None if it is none, or too large."""
+    """A value in JSON; None if it is invalid or too large."""
     with suppress(ValueError, RecursionError):
         if len(value) <= _MAX_JSON_BYTES:
             return json.loads(value)

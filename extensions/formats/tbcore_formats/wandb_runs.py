@@ -25,9 +25,9 @@ class _Known(NamedTuple):
     started: float | None
     project: str = ""
     goes_on: bool = False
-    """Whether the run goes on with one that an earlier file began."""
+    """Whether the run continues one that an earlier file began."""
     line: str = ""
-    """Why it is no run."""
+    """Why the file cannot be read; empty if it can."""
 
 
 class Runs:
@@ -53,8 +53,8 @@ class Runs:
                 yield f"{file.path} cannot be read: {known.line}"
             else:
                 found.append((name, file, known))
-        # Of the files of one id and project, those that go on with the run are read after the one
-        # before them; so are those that have not begun, since there is nothing in them yet.
+        # Of the files of one id and project, those that continue a run are read after the file
+        # before them. So are those that have not begun, since they do not say yet what they do.
         runs: dict[tuple[str, str], list[list[tuple[str, EventFile, _Known]]]] = {}
         for name, file, known in sorted(found, key=lambda each: each[2].started or math.inf):
             folder, base = posixpath.split(name)
@@ -95,7 +95,7 @@ class Reader:
 
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         if [*self._readers] != [file.path for file in files[: len(self._readers)]]:
-            # A file is gone or of another run, or one that began before others was added.
+            # A file is gone, belongs to another run now, or was added before others.
             raise FileReplacedError(files[0].path)
         for file in files:
             reader = self._readers.setdefault(file.path, FileReader())
@@ -111,7 +111,7 @@ class Reader:
 
 
 def _joined(readers: Sequence[FileReader]) -> RunFacts:
-    """What the parts of a run say about it. What is said again later counts."""
+    """The facts from all files of a run; those of later files replace earlier ones."""
     facts, first = readers[-1].facts, readers[0].facts
     texts = {tag: text for each in readers for tag, text in each.facts.texts.items()}
     group = next((each.facts.group for each in reversed(readers) if each.facts.group), "")

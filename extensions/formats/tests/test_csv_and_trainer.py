@@ -82,7 +82,7 @@ def test_a_folder_of_samples(caplog: pytest.LogCaptureFixture) -> None:
     assert "hp_metric" in both  # Which is in the event file alone.
     assert [run.tags for run in logs.values() if run.name.endswith("hf-half")] == [{}]
     assert [line.count("hf-half") for line in logs.problems] == [1]
-    assert "it is no JSON" in caplog.text
+    assert "it is not JSON" in caplog.text
 
 
 @pytest.mark.parametrize("name", [name for name in TRUTH if name.endswith(".yaml")])
@@ -691,13 +691,13 @@ def test_a_large_state_takes_little_memory(tmp_path: Path) -> None:
         ),
         ("{}", "it has no log_history"),
         ('{"log_history": {"step": 1}}', "it has no log_history"),
-        ('{"log_history": [{"step": 1} {"step": 2}]}', "it is no JSON"),
-        ('{"log_history": [{"step": 1},]}', "it is no JSON"),
-        ('{"log_history": [], }', "it is no JSON"),
-        ('{"log_history": []} x', "it is no JSON"),
-        ('{"log_history": [', "it is no JSON"),
-        ('["log_history"]', "it is no JSON"),
-        ("", "it is no JSON"),
+        ('{"log_history": [{"step": 1} {"step": 2}]}', "it is not JSON"),
+        ('{"log_history": [{"step": 1},]}', "it is not JSON"),
+        ('{"log_history": [], }', "it is not JSON"),
+        ('{"log_history": []} x', "it is not JSON"),
+        ('{"log_history": [', "it is not JSON"),
+        ('["log_history"]', "it is not JSON"),
+        ("", "it is not JSON"),
     ],
 )
 def test_a_state_is_parsed_as_json_is(text: str, problem: str | None, tmp_path: Path) -> None:
@@ -735,7 +735,7 @@ def test_a_line_names_the_file_that_it_is_about(logs: Logs) -> None:
     save("checkpoint-5", history[3:4], 1.7e9)
     logs.load()
     [line] = logs.board.status.problems
-    assert "checkpoint-9/trainer_state.json: damaged, and no JSON: " in line
+    assert "checkpoint-9/trainer_state.json: damaged, not JSON: " in line
     assert logs.steps("out", "train/loss") == [3]
     save("checkpoint-9", history[3:], 1.6e9)
     logs.load()

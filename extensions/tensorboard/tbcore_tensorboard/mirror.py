@@ -24,7 +24,7 @@ logger = logging.getLogger("tbcore.tensorboard")
 TRACES = "plugins/profile"
 LINKED = (".xplane.pb", ".trace.json.gz", ".trace.json")
 NUM_WHOLE_LEVELS = 2
-"""The levels of folders below the log directory that are searched whatever their number."""
+"""The levels below the log directory whose folders are all searched, however many."""
 MAX_FOLDERS = 2000
 """Maximum number of folders that are searched, if the first levels do not have more."""
 MAX_FILES = 20_000

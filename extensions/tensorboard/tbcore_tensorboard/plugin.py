@@ -23,8 +23,8 @@ FILES = {
     "projector": "projector_config.pbtxt",
     "torch_profiler": "*.pt.trace.json",
 }
-"""The files by which a plugin that reads no series has something to show. What jax writes has no
-event file beside it, and so belongs to no run."""
+"""The files that make a plugin active which reads no series. What jax writes has no event file
+beside it, so it belongs to no run."""
 HOW_TO_LOG = {
     "profile": {
         "JAX": "# pip install jax\nimport jax\n\n"

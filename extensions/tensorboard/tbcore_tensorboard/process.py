@@ -41,9 +41,9 @@ MAX_REQUESTS = 12
 """Maximum number of requests that wait for a process: fewer than a plugin has threads, so that
 others get a response while these hang."""
 TURN_SECONDS = 3
-"""Time in which another request waits until it is one of them."""
+"""Time for which another request waits for its turn."""
 MAX_PATH_CHARACTERS = 60
-"""Maximum length of the directory of such a folder: that of a socket is 104, on macOS."""
+"""Maximum length of the directory of such a folder: the path of a socket has 104, on macOS."""
 LOG_WINDOW_SECONDS = 60
 """Time in which at most 20 lines of a process are logged."""
 PROBLEM = re.compile(r"(WARNING|ERROR|CRITICAL):(\S.*)")
@@ -105,7 +105,7 @@ class HostedProcess:
         )
 
     def state(self) -> dict[str, str]:
-        """What a tab shows: why the process does not run, and what is not limited."""
+        """What a tab shows: why the process does not run, and which limits are missing."""
         process, address = self._process, self._socket
         has_ended = process is not None and process.poll() is not None
         if not self._fault and (has_ended or (address and not address.exists())):
@@ -146,7 +146,7 @@ class HostedProcess:
         return not self.state()["fault"] and self._socket is None
 
     def is_stuck(self) -> bool:
-        """Whether it has a fault, or as many requests wait for it as may."""
+        """Whether it has a fault, or all turns are taken."""
         if self.state()["fault"] or not self._turns.acquire(blocking=False):
             return True
         self._turns.release()
@@ -160,7 +160,7 @@ class HostedProcess:
             return {}
 
     def hung(self) -> ProcessError:
-        """The error for a request without a response in time. Others may get theirs."""
+        """The error for a request without a response in time. Other requests may get theirs."""
         with contextlib.suppress(OSError), self.connect() as connection:
             connection.settimeout(PROBE_SECONDS)
             connection.sendall(b"GET /tbcore-probe HTTP/1.0\r\n\r\n")
