@@ -381,7 +381,7 @@ def test_nothing_is_imported_without_a_file(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout == "['tbcore_formats']\n"
+    assert found.stdout == "['tbcore_formats', 'tbcore_formats.format']\n"
 
 
 def test_the_folder_stays_as_it_was() -> None:
