@@ -1,8 +1,8 @@
 """Formats: the logs of other programs, which extensions read into numbers, texts and facts.
 
 An entry point of the group `tbcore.formats` is a class without arguments, whose objects have the
-members of `Format`. `tbcore_formats.Format` is the base of such classes. An object belongs to one
-`Logdir`, and is used by one thread at a time:
+members of `Format`. The distribution for them in `INSTALL` has a base of such classes. An object
+belongs to one `Logdir`, and is used by one thread at a time:
 
     scan     Format.runs          from the files whose names match, finds runs      SourceRun
     read     Format.run_reader    reads one run, as far as it is written            RunReader
@@ -70,7 +70,7 @@ class Format(Protocol):
         """
 
     def reader(self, run: SourceRun) -> Any:
-        """A `FormatReader` of tbcore_formats that has read nothing."""
+        """What `run_reader` uses: its `read(files)` yields maps from tags to points, and more."""
 
     def run_reader(self, decoder: Decoder, files: SourceFiles, **options: Any) -> Any:
         """A `RunReader` of a run that has read nothing; the arguments are those of its class."""

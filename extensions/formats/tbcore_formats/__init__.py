@@ -11,14 +11,13 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import tbcore.engine
-from tbcore.engine import EventFile, SourceRun
+from tbcore.engine import EventFile, SourceRun, lazy_names
 from tbcore_formats.format import Format as Format
-from tbcore_formats.format import FormatReader as FormatReader
 
 if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore_formats.facts import RunFacts as RunFacts
-    from tbcore_formats.format import Points as Points
+    from tbcore_formats.reader import FormatReader as FormatReader
+    from tbcore_formats.reader import Points as Points
 
 _ENDS = "", "-journal", "-wal"
 
@@ -74,4 +73,4 @@ class Wandb(_Format):
     has_twins = False
 
 
-globals().update(tbcore.engine.lazy_names(__name__))
+globals().update(lazy_names(__name__))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.engine import EventFile, Storage, one_line, storage_of
-from tbcore_formats.format import Points
+from tbcore_formats.reader import Points
 
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512

@@ -19,7 +19,7 @@ from tbcore_formats.common import forget_others, is_being_written, opened
 from tbcore_formats.csv_cells import HEAD_BYTES, Header, cells_of, read_head, whole_numbers
 from tbcore_formats.facts import RunFacts
 from tbcore_formats.flat_yaml import Known, facts_beside
-from tbcore_formats.format import Points
+from tbcore_formats.reader import Points
 
 _PIECE_BYTES = 1 << 20
 _MAX_SMALL_BYTES = 1 << 25

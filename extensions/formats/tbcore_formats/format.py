@@ -1,4 +1,4 @@
-"""Format: finds the runs of another program. FormatReader: reads one of them, into `Points`.
+"""Format: finds the runs of another program, and makes a reader of each.
 
 A format is an entry point of the group `tbcore.formats`, a class without arguments. An object
 belongs to one log directory, and is used by one thread at a time.
@@ -6,41 +6,12 @@ belongs to one log directory, and is used by one thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # To know the names of files, nothing else is imported.
-    import numpy as np
-    from numpy.typing import NDArray
-
     from tbcore.engine import Decoder, EventFile, RunReader, SourceFiles, SourceRun
-    from tbcore_formats.facts import RunFacts
-
-
-class Points(NamedTuple):
-    """Points of one tag, in the order written. Arrays of shape (num_points,), at least one."""
-
-    step: NDArray[np.int64]
-    wall_time: NDArray[np.float64]
-    """Seconds since the epoch."""
-    value: NDArray[np.float64]
-
-
-class FormatReader(Protocol):
-    """Reads one run, and remembers how far. Keeps no file open between two items."""
-
-    offset: int
-    """Number of bytes read so far, for the progress."""
-
-    def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
-        """What is new since the last call; `files` are those of the last scan.
-
-        That is points by tag; facts, which replace all earlier ones; or one line about data that is
-        damaged or left out. Raises FileReplacedError if a new reader must read the run from its
-        start, BlockingIOError if a file is being written, to be called again soon, and OSError if
-        it cannot be read. After any other exception, which is a line, the run is not read until its
-        files change.
-        """
+    from tbcore_formats.reader import FormatReader
 
 
 class Format:

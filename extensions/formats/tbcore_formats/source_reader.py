@@ -40,9 +40,9 @@ from tbcore.engine import (
     one_line,
 )
 from tbcore_formats.facts import RunFacts
-from tbcore_formats.format import FormatReader, Points
+from tbcore_formats.reader import FormatReader, Points
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.formats")
 
 Events = Sequence[tuple[str, bytes, bytes, float]]
 """Tag, SummaryMetadata, Event and time of each; see `RunFacts.events`."""

@@ -32,7 +32,7 @@ from tbcore_formats.common import (
     opened,
 )
 from tbcore_formats.facts import RunFacts
-from tbcore_formats.format import Points
+from tbcore_formats.reader import Points
 
 _HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 _BLOCK_BYTES = 1 << 15

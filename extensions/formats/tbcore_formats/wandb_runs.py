@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tbcore.engine import EventFile, FileReplacedError, SourceRun
 from tbcore_formats.common import forget_others, safe_name
 from tbcore_formats.facts import RunFacts
-from tbcore_formats.format import Points
+from tbcore_formats.reader import Points
 from tbcore_formats.wandb_file import FileReader
 
 _FOLDER = re.compile(r"(?:(?:^|/)wandb)?(?:^|/)(?:(?:offline-)?run-\d{8}_\d{6}-[^/]*|latest-run)$")
