@@ -31,10 +31,9 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.eventfiles.addresses import is_uri as is_uri
     from tbcore.eventfiles.addresses import storage_of as storage_of
     from tbcore.eventfiles.addresses import without_passwords as without_passwords
+    from tbcore.eventfiles.crc32c import masked_crc as masked_crc
     from tbcore.eventfiles.decoder import Decoder as Decoder
-    from tbcore.eventfiles.formats import FormatReader as FormatReader
     from tbcore.eventfiles.formats import Formats as Formats
-    from tbcore.eventfiles.formats import Points as Points
     from tbcore.eventfiles.formats import SourceFiles as SourceFiles
     from tbcore.eventfiles.formats import SourceRun as SourceRun
     from tbcore.eventfiles.framing import Damage as Damage
@@ -47,6 +46,7 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.eventfiles.logdir import logdirs_here as logdirs_here
     from tbcore.eventfiles.other_files import kind_of as kind_of
     from tbcore.eventfiles.proto.event_pb2 import Event as Event
+    from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData as HParamsPluginData
     from tbcore.eventfiles.proto.summary_pb2 import Summary as Summary
     from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto as TensorProto
@@ -55,10 +55,12 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.eventfiles.steps import step_array as step_array
     from tbcore.eventfiles.storage import EventFile as EventFile
     from tbcore.eventfiles.storage import Found as Found
+    from tbcore.eventfiles.storage import OpenFile as OpenFile
     from tbcore.eventfiles.storage import Pacing as Pacing
     from tbcore.eventfiles.storage import Storage as Storage
     from tbcore.eventfiles.storage import is_event_file as is_event_file
     from tbcore.eventfiles.table import Columns as Columns
+    from tbcore.eventfiles.table import FileVersion as FileVersion
     from tbcore.eventfiles.table import References as References
     from tbcore.eventfiles.table import Table as Table
     from tbcore.eventfiles.table import TableColumn as TableColumn
@@ -122,17 +124,19 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.store.notes import Notes as Notes
     from tbcore.store.notes import open_notes as open_notes
     from tbcore.store.run import RunData as RunData
+    from tbcore.store.run_reader import RunReader as RunReader
+    from tbcore.store.run_reader import new_reader as new_reader
     from tbcore.store.run_reader import preload_small_files as preload_small_files
     from tbcore.store.series import Point as Point
     from tbcore.store.series import Series as Series
     from tbcore.store.series import extreme_rows as extreme_rows
     from tbcore.store.series import merged_columns as merged_columns
-    from tbcore.store.source_reader import new_reader as new_reader
     from tbcore.store.state import run_state as run_state
     from tbcore.store.stored_runs import RunIndex as RunIndex
     from tbcore.store.view import FileRef as FileRef
     from tbcore.store.view import RunView as RunView
     from tbcore.store.view import Schema as Schema
+    from tbcore.store.view import SourceRef as SourceRef
     from tbcore.store.view import StoredRun as StoredRun
     from tbcore.store.view import TagInfo as TagInfo
     from tbcore.store.watch import watch as watch
@@ -147,7 +151,6 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.text import printable_line as printable_line
     from tbcore.text import quoted as quoted
     from tbcore.text import size as size
-    from tbcore.values.facts import RunFacts as RunFacts
 
 
 globals().update(tbcore.lazy_names(__name__))

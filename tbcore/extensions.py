@@ -150,7 +150,8 @@ def available(group: str) -> dict[str, list[EntryPoint]]:
     for point in declared(group):
         found.setdefault(point.name, []).append(point)
     for points in found.values():
-        points.sort(key=lambda point: not _is_own(point))
+        if len(points) > 1:  # To find out whose one is, its whole METADATA is parsed.
+            points.sort(key=lambda point: not _is_own(point))
     return found
 
 

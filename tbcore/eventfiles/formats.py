@@ -1,10 +1,11 @@
 """Formats: the logs of other programs, which extensions read into numbers, texts and facts.
 
 An entry point of the group `tbcore.formats` is a class without arguments, whose objects have the
-members of `Format`. An object belongs to one `Logdir`, and is used by one thread at a time:
+members of `Format`. The distribution for them in `INSTALL` has a base of such classes. An object
+belongs to one `Logdir`, and is used by one thread at a time:
 
-    scan     Format.runs     from the files whose names match, finds runs     SourceRun
-    read     FormatReader    reads one run, as far as it is written           Points, RunFacts
+    scan     Format.runs          from the files whose names match, finds runs      SourceRun
+    read     Format.run_reader    reads one run, as far as it is written            RunReader
 
 A run is either event files or one source, never both. Only directories of this machine are searched
 for sources, which indexes do not have.
@@ -15,9 +16,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.other_files import last_steps
@@ -26,35 +27,9 @@ from tbcore.extensions import FORMATS, available, guarded, loaded
 from tbcore.text import describe, one_line
 
 if TYPE_CHECKING:  # `serve` imports numpy later, when it has limited the number of its threads.
-    import numpy as np
-    from numpy.typing import NDArray
+    from tbcore.eventfiles.decoder import Decoder
 
 logger = logging.getLogger(__name__)
-
-
-class Points(NamedTuple):
-    """Points of one tag, in the order written. Arrays of shape (num_points,), at least one."""
-
-    step: NDArray[np.int64]
-    wall_time: NDArray[np.float64]
-    """Seconds since the epoch."""
-    value: NDArray[np.float64]
-
-
-class Facts(Protocol):
-    """What a run says about itself, as `RunFacts` of `tbcore.values.facts`."""
-
-    @property
-    def state(self) -> str:
-        """`finished`, `failed`, `running`, or "" if nothing says so."""
-
-    @property
-    def file(self) -> str:
-        """Path of the run's file that has what is shown; "" for the first."""
-
-    def events(self) -> Iterable[tuple[str, bytes, bytes, float]]:
-        """The events that a training would have logged: tag, SummaryMetadata, Event, and time in
-        seconds since the epoch, or 0 if that is not known."""
 
 
 class SourceRun(NamedTuple):
@@ -71,26 +46,6 @@ class SourceRun(NamedTuple):
     started: float | None = None
     """By which new runs are sorted, in seconds since the epoch; None for when its first file was
     last written."""
-
-
-Read = Mapping[str, Points] | Facts | str
-"""What a reader has read: points by tag; facts, which replace all earlier ones; or one line about
-data that is damaged or left out."""
-
-
-class FormatReader(Protocol):
-    """Reads one run, and remembers how far. Keeps no file open between two items."""
-
-    offset: int
-    """Number of bytes read so far, for the progress."""
-
-    def read(self, files: Sequence[EventFile]) -> Iterator[Read]:
-        """What is new since the last call; `files` are those of the last scan.
-
-        Raises FileReplacedError if a new reader must read the run from its start, BlockingIOError
-        if a file is being written, to be called again soon, and OSError if it cannot be read. After
-        any other exception, which is a line, the run is not read until its files change.
-        """
 
 
 class Format(Protocol):
@@ -114,8 +69,11 @@ class Format(Protocol):
         files of the format: their runs stay as they were.
         """
 
-    def reader(self, run: SourceRun) -> FormatReader:
-        """A reader that has read nothing."""
+    def reader(self, run: SourceRun) -> Any:
+        """What `run_reader` uses: its `read(files)` yields maps from tags to points, and more."""
+
+    def run_reader(self, decoder: Decoder, files: SourceFiles, **options: Any) -> Any:
+        """A `RunReader` of a run that has read nothing; the arguments are those of its class."""
 
 
 class SourceFiles(list[EventFile]):

@@ -28,8 +28,7 @@ from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.board import Board
 from tbcore.store.helper_process import HelperProcess
 from tbcore.store.publisher import Publisher
-from tbcore.store.run_reader import preload_small_files
-from tbcore.store.source_reader import new_reader
+from tbcore.store.run_reader import new_reader, preload_small_files
 from tbcore.store.stored_runs import RunIndex, StoredRuns
 from tbcore.store.watch import Pauses
 from tbcore.store.work_queue import TrackedRun, WorkQueue

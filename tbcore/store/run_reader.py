@@ -11,6 +11,7 @@ from typing import Any
 
 from tbcore.eventfiles.addresses import fetch_ahead, storage_of
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.formats import SourceFiles
 from tbcore.eventfiles.framing import Damage
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -29,6 +30,14 @@ _MAX_READERS_PER_PRELOAD = 256
 _MAX_FETCHED_FILES = 1024
 _MAX_FETCHED_BYTES = 1 << 26
 """Maximum total size of the unread bytes that are fetched at once."""
+
+
+def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> RunReader:
+    """A reader of a run that has read nothing."""
+    if isinstance(files, SourceFiles):
+        reader: RunReader = files.format.run_reader(decoder, files, **options)
+        return reader
+    return RunReader(decoder, files, **options)
 
 
 class RunReader:

@@ -10,7 +10,6 @@ argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as m
 """
 
 from tbcore.kinds import SESSION_START_TAG
-from tbcore.values.comparisons import MAX_P, MIN_VALUES, differences_from_best
 from tbcore.values.differences import changed_lines
 from tbcore.values.drawing import drawn_rows, outline_rows
 from tbcore.values.formats import (
@@ -34,32 +33,32 @@ from tbcore.values.formats import (
     text,
 )
 from tbcore.values.hyperparameters import (
-    EXPERIMENT_TAG,
     SESSION_END_TAG,
-    ExperimentValue,
     SessionEndValue,
-    experiment,
     hparam_text,
+    hparam_value,
+    hparams_message,
     paths_above,
     session_end,
     session_start,
 )
 from tbcore.values.means import GroupCurve, common_points, effective_rows, group_curve
 from tbcore.values.statistics import (
+    MIN_VALUES,
     Average,
     Spread,
     Statistics,
     column_statistics,
     group_statistics,
+    t_p_value,
 )
 
 __all__ = [
-    "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "MAX_P", "MIN_VALUES",
-    "SESSION_END_TAG", "SESSION_START_TAG", "AudioValue", "Average", "ExperimentValue",
-    "GroupCurve", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue", "Spread",
-    "Statistics", "Value", "audio", "average_precision", "bucket_table", "changed_lines",
-    "column_statistics", "common_points", "differences_from_best", "drawn_rows", "effective_rows",
-    "experiment", "fields", "group_curve", "group_statistics", "histogram", "hparam_text", "image",
-    "outline_rows", "paths_above", "pr_curve", "scalar", "session_end", "session_start", "tensor",
-    "text",
+    "AUDIO_CLAIMS", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "MIN_VALUES", "SESSION_END_TAG",
+    "SESSION_START_TAG", "AudioValue", "Average", "GroupCurve", "HistogramValue", "ImageValue",
+    "Metadata", "SessionEndValue", "Spread", "Statistics", "Value", "audio", "average_precision",
+    "bucket_table", "changed_lines", "column_statistics", "common_points", "drawn_rows",
+    "effective_rows", "fields", "group_curve", "group_statistics", "histogram", "hparam_text",
+    "hparam_value", "hparams_message", "image", "outline_rows", "paths_above", "pr_curve", "scalar",
+    "session_end", "session_start", "t_p_value", "tensor", "text",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,10 +23,7 @@ from tbcore.text import nonfinite_name
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as ProtobufValue
 
-    from tbcore.eventfiles.proto.hparams_pb2 import HParamInfo
-
 SESSION_END_TAG = f"{HPARAMS_PREFIX}session_end_info"
-EXPERIMENT_TAG = f"{HPARAMS_PREFIX}experiment"
 ROOT = "."
 """The name of the run in the log directory itself, which is above all others."""
 
@@ -54,57 +51,12 @@ class SessionEndValue(NamedTuple):
     """End time in seconds since the epoch; 0 if not logged."""
 
 
-class DeclaredHParam(NamedTuple):
-    """A hyperparameter of an experiment."""
-
-    name: str
-    display_name: str
-    """Shown instead of the name, unless it is empty."""
-    description: str
-    """Markdown."""
-    type: int
-    """1 for strings, 2 for bools, 3 for numbers, 0 for unknown; any other int may be logged."""
-    values: Sequence[Any] | None
-    """All possible values, of the types in `SessionStartValue.hparams`; None if not logged."""
-    interval: tuple[float, float] | None
-    """The lowest and the highest possible value; None if not logged."""
-    differs: bool
-    """Whether sessions have different values."""
-
-
-class DeclaredMetric(NamedTuple):
-    """A metric of an experiment."""
-
-    group: str
-    """Path of the metric's run, relative to the session's run; "" for the session's own run."""
-    tag: str
-    display_name: str
-    """Shown instead of the tag, unless it is empty."""
-    description: str
-    """Markdown."""
-    dataset_type: int
-    """1 for training, 2 for validation, 0 for unknown; any other int may be logged."""
-
-
-class ExperimentValue(NamedTuple):
-    """The description of an experiment. Some programs log it in each session."""
-
-    name: str
-    description: str
-    """Markdown."""
-    user: str
-    created: float
-    """Time in seconds since the epoch; 0 if not logged."""
-    hparams: Sequence[DeclaredHParam]
-    metrics: Sequence[DeclaredMetric]
-
-
 def session_start(metadata: SummaryMetadata) -> SessionStartValue:
     """The hyperparameters in the metadata of SESSION_START_TAG."""
-    info = _message(metadata, "session_start_info")
+    info = hparams_message(metadata, "session_start_info")
     return SessionStartValue(
         # Not .items(), which protobuf implements as a loop in Python.
-        {name: _to_python(info.hparams[name]) for name in sorted(info.hparams)},
+        {name: hparam_value(info.hparams[name]) for name in sorted(info.hparams)},
         info.group_name,
         info.model_uri,
         info.monitor_url,
@@ -118,37 +70,8 @@ def session_end(metadata: SummaryMetadata) -> SessionEndValue:
     A job that was interrupted and resumed logs several ends. Only the last one counts, so pass the
     metadata in the last value of the tag.
     """
-    info = _message(metadata, "session_end_info")
+    info = hparams_message(metadata, "session_end_info")
     return SessionEndValue(info.status, info.end_time_secs)
-
-
-def experiment(metadata: SummaryMetadata) -> ExperimentValue:
-    """The experiment in the metadata of EXPERIMENT_TAG."""
-    logged = _message(metadata, "experiment")
-    return ExperimentValue(
-        logged.name,
-        logged.description,
-        logged.user,
-        logged.time_created_secs,
-        [_declared_hparam(info) for info in logged.hparam_infos],
-        [
-            DeclaredMetric(
-                one.name.group, one.name.tag, one.display_name, one.description, one.dataset_type
-            )
-            for one in logged.metric_infos
-        ],
-    )
-
-
-def _declared_hparam(info: HParamInfo) -> DeclaredHParam:
-    values = interval = None
-    if info.HasField("domain_discrete"):
-        values = [_to_python(value) for value in info.domain_discrete.values]
-    if info.HasField("domain_interval"):
-        interval = (info.domain_interval.min_value, info.domain_interval.max_value)
-    return DeclaredHParam(
-        info.name, info.display_name, info.description, info.type, values, interval, info.differs
-    )
 
 
 def hparam_text(value: Any) -> str:
@@ -194,8 +117,11 @@ def paths_above(run: str) -> Iterator[str]:
     yield ROOT
 
 
-def _message(metadata: SummaryMetadata, field: str) -> Any:
-    """The message in a field of the HParamsPluginData; raises DecodeError if it is not set."""
+def hparams_message(metadata: SummaryMetadata, field: str) -> Any:
+    """The message in a field of the HParamsPluginData, such as `experiment`.
+
+    Raises DecodeError if it is not set.
+    """
     # Imported here, since most programs never decode hyperparameters.
     from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData
 
@@ -211,12 +137,12 @@ def _message(metadata: SummaryMetadata, field: str) -> Any:
     return getattr(data, field)
 
 
-def _to_python(value: ProtobufValue) -> Any:
-    """The value as a float, str, bool, None, list or dict."""
+def hparam_value(value: ProtobufValue) -> Any:
+    """The value in such a message as a float, str, bool, None, list or dict."""
     kind = value.WhichOneof("kind")
     if kind == "list_value":
-        return [_to_python(element) for element in value.list_value.values]
+        return [hparam_value(element) for element in value.list_value.values]
     if kind == "struct_value":
         fields = value.struct_value.fields
-        return {name: _to_python(fields[name]) for name in sorted(fields)}
+        return {name: hparam_value(fields[name]) for name in sorted(fields)}
     return None if kind is None or kind == "null_value" else getattr(value, kind)

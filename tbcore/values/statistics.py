@@ -9,13 +9,13 @@ of a single value is 0. Quantiles are linear between two values.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from tbcore.values.comparisons import MIN_VALUES, t_quantile
 
 Floats = NDArray[np.float64]
 Average = Literal["mean", "median", "iqm"]
@@ -26,6 +26,8 @@ The interquartile mean of n values is the mean without the n // 4 lowest and the
 Spread = Literal["range", "deviation", "quartiles", "error", "interval"]
 """Minimum and maximum; the mean minus and plus the standard deviation; the first and the third
 quartile; the mean minus and plus its standard error; its 95 % interval by Student's t."""
+MIN_VALUES = 3
+"""Minimum number of finite values for a standard error, an interval or a comparison."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,3 +138,32 @@ def _quantile(values: Floats, count: NDArray[np.int64], q: float) -> Floats:
     columns, part = np.arange(len(count)), position - below
     upper = values[np.minimum(below + 1, count - 1), columns]
     return values[below, columns] * (1 - part) + upper * part
+
+
+def t_p_value(t: float, freedom: float) -> float:
+    """The probability of at least this distance from 0, in Student's t distribution.
+
+    It is the regularised incomplete beta function of x = f / (f + t**2) at f / 2 and 1 / 2, here by
+    its continued fraction (DLMF 8.17.22), on the side where that converges fast.
+    """
+    a, b, x = freedom / 2, 0.5, freedom / (freedom + t * t)
+    if is_other_side := x > (a + 1) / (a + b + 2):
+        a, b, x = b, a, t * t / (freedom + t * t)
+    fraction = 1.0
+    for m in range(30 + int(3 * math.sqrt(a + b)), 0, -1):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        fraction = 1 + even / (1 + odd / fraction)
+    fraction = 1 - (a + b) * x / (a + 1) / fraction
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    share = math.exp(a * math.log(max(x, 1e-300)) + b * math.log1p(-x) - log_beta) / a / fraction
+    return 1 - share if is_other_side else share
+
+
+@cache
+def t_quantile(freedom: int) -> float:
+    """The distance from 0 that 95 % of Student's t distribution are within."""
+    t = 0.0
+    for step in (2.0**power for power in range(3, -50, -1)):
+        t += step * (t_p_value(t + step, freedom) > 0.05)
+    return t

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import tbcore
-from tbcore.engine import EventFile, Points
+from tbcore.engine import EventFile
+from tbcore_formats import Points
 
 Rows = Mapping[str, list[tuple[int, float]]]
 """Steps and values by tag."""

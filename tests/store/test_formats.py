@@ -16,10 +16,11 @@ from common_fixtures import until
 from installed_plugins import Distributions
 from loaded_logs import SCALARS, Logs
 
-from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, RunFacts, SourceRun, read_hparams
+from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, SourceRun, read_hparams
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claim
 from tbcore.values import session_end, session_start, text
+from tbcore_formats import RunFacts
 from tbcore_testing import write_run
 from tbcore_testing.other_logs import Lines
 

@@ -24,7 +24,7 @@ from tbcore.values import (
     group_curve,
     group_statistics,
 )
-from tbcore.values.comparisons import t_quantile
+from tbcore.values.statistics import t_p_value, t_quantile
 
 AVERAGES: tuple[Average, ...] = get_args(Average)
 SPREADS: tuple[Spread, ...] = get_args(Spread)
@@ -208,6 +208,14 @@ def test_a_curve_of_no_runs_and_a_grid_of_points() -> None:
     assert curve.x.tolist() == [0, 5], "there is no row where no run has a value"
     assert curve.average.tolist() == [4, 2]
     assert curve.count.tolist() == [2, 1]
+
+
+def test_tails_and_quantiles_of_students_t_are_those_of_scipy() -> None:
+    truth = json.loads(Path(__file__).parents[1].joinpath("comparisons.json").read_text())
+    for t, freedom, expected in truth["tails"]:
+        assert t_p_value(t, freedom) == pytest.approx(expected, rel=1e-8), (t, freedom)
+    for freedom, expected in truth["quantiles"]:
+        assert t_quantile(freedom) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("length", [1, 2000, 2001, 12_345, 100_000])

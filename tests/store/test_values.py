@@ -430,22 +430,6 @@ def test_the_fields_of_a_message_without_its_schema() -> None:
             values.fields(damaged)
 
 
-def test_an_experiment_has_its_hyperparameters_and_metrics() -> None:
-    """A domain is a list of values or an interval."""
-    domains: dict[str, Any] = {"opt": ["a", "b"], "on": [True], "lr": (0.1, 0.5), "any": []}
-    value = summaries.experiment(domains, ["loss"], description="*all*", created=7.0)
-    assert value.tag == values.EXPERIMENT_TAG
-    found = values.experiment(value.metadata)
-    assert found[:4] == ("", "*all*", "", 7.0)
-    assert [(one.name, one.type, one.values, one.interval) for one in found.hparams] == [
-        ("opt", 1, ["a", "b"], None),
-        ("on", 2, [True], None),
-        ("lr", 3, None, (0.1, 0.5)),
-        ("any", 3, [], None),
-    ]
-    assert found.metrics == [("", "loss", "", "", 0)]
-
-
 def test_hyperparameters_of_tensorboards_own_writer() -> None:
     """`hparams.api` of TensorBoard, which Keras uses; PyTorch and tensorboardX use copies of it."""
     api = pytest.importorskip("tensorboard.plugins.hparams.summary_v2")
@@ -453,27 +437,6 @@ def test_hyperparameters_of_tensorboards_own_writer() -> None:
     (value,) = theirs.value
     found = values.session_start(Summary.Value.FromString(value.SerializeToString()).metadata)
     assert found == ({"lr": 0.5, "opt": "adam", "on": True}, "t", "", "", 2.0)
-
-    theirs = api.hparams_config_pb(
-        [
-            api.HParam(
-                "lr", api.RealInterval(0.25, 0.5), display_name="rate", description="of steps"
-            )
-        ],
-        [
-            api.Metric(
-                "acc", group="val", display_name="Accuracy", dataset_type=api.Metric.VALIDATION
-            )
-        ],
-        time_created_secs=3,
-    )
-    (value,) = theirs.value
-    experiment = values.experiment(Summary.Value.FromString(value.SerializeToString()).metadata)
-    assert experiment == (
-        "", "", "", 3.0,
-        [("lr", "rate", "of steps", 3, None, (0.25, 0.5), False)],
-        [("val", "acc", "Accuracy", "", 2)],
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

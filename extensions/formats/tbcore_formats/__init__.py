@@ -1,6 +1,7 @@
 """Logs of other programs: CSV of Lightning and others, Hugging Face, W&B, MLflow.
 
 Here are only the names of their files. A reader is imported as soon as there is a file for it.
+Readers of other distributions derive from `Format`, and yield `Points` and `RunFacts`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tbcore.engine import EventFile, FormatReader, SourceRun
+from tbcore.engine import EventFile, SourceRun, lazy_names
+from tbcore_formats.format import Format as Format
+
+if TYPE_CHECKING:  # `as` makes a name public.
+    from tbcore_formats.facts import RunFacts as RunFacts
+    from tbcore_formats.reader import FormatReader as FormatReader
+    from tbcore_formats.reader import Points as Points
 
 _ENDS = "", "-journal", "-wal"
 
 
-class _Format:
+class _Format(Format):
     """A format whose objects are in the module `<name of the class>_runs`."""
 
     patterns: Sequence[str]
@@ -64,3 +71,6 @@ class Wandb(_Format):
 
     patterns = ("*.wandb",)
     has_twins = False
+
+
+globals().update(lazy_names(__name__))

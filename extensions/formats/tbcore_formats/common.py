@@ -13,7 +13,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import EventFile, Points, Storage, one_line, storage_of
+from tbcore.engine import EventFile, Storage, one_line, storage_of
+from tbcore_formats.reader import Points
 
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512

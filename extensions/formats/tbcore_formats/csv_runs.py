@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore.engine import EventFile, FileReplacedError, SourceRun
 from tbcore_formats import Csv
 from tbcore_formats.common import forget_others, is_being_written, opened
 from tbcore_formats.csv_cells import HEAD_BYTES, Header, cells_of, read_head, whole_numbers
+from tbcore_formats.facts import RunFacts
 from tbcore_formats.flat_yaml import Known, facts_beside
+from tbcore_formats.reader import Points
 
 _PIECE_BYTES = 1 << 20
 _MAX_SMALL_BYTES = 1 << 25

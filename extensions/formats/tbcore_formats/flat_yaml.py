@@ -14,8 +14,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tbcore.engine import EventFile, RunFacts
+from tbcore.engine import EventFile
 from tbcore_formats.common import hparam, joined, opened
+from tbcore_formats.facts import RunFacts
 
 _MAX_VALUES = 10_000
 _MAX_BYTES = 1 << 20

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore.engine import EventFile, FileReplacedError, SourceRun
 from tbcore_formats.common import Rows, hparam, is_being_written, safe_name
+from tbcore_formats.facts import RunFacts
+from tbcore_formats.reader import Points
 from tbcore_formats.sqlite import Database, close_deleted, rows_of
 
 _TABLES = {

@@ -9,8 +9,10 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore.engine import EventFile, FileReplacedError, SourceRun
 from tbcore_formats.common import Rows, hparam, is_being_written, is_step, number, opened
+from tbcore_formats.facts import RunFacts
+from tbcore_formats.reader import Points
 
 _MAX_BYTES = 1 << 25
 _ENTRIES_AT_ONCE = 5_000

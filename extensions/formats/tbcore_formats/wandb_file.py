@@ -20,7 +20,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, fields, varint
+from tbcore.engine import EventFile, FileReplacedError, fields, varint
 from tbcore_formats.common import (
     MAX_TAGS,
     Rows,
@@ -31,6 +31,8 @@ from tbcore_formats.common import (
     number,
     opened,
 )
+from tbcore_formats.facts import RunFacts
+from tbcore_formats.reader import Points
 
 _HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 _BLOCK_BYTES = 1 << 15

@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tbcore.engine import EventFile, FileReplacedError, Points, RunFacts, SourceRun
+from tbcore.engine import EventFile, FileReplacedError, SourceRun
 from tbcore_formats.common import forget_others, safe_name
+from tbcore_formats.facts import RunFacts
+from tbcore_formats.reader import Points
 from tbcore_formats.wandb_file import FileReader
 
 _FOLDER = re.compile(r"(?:(?:^|/)wandb)?(?:^|/)(?:(?:offline-)?run-\d{8}_\d{6}-[^/]*|latest-run)$")

@@ -17,9 +17,9 @@ from loaded_logs import Logs
 from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
-from tbcore.engine import EventFile, FileReplacedError, RunFacts, encode_varint
+from tbcore.engine import EventFile, FileReplacedError, encode_varint
 from tbcore.values import session_end
-from tbcore_formats import wandb_file, wandb_runs
+from tbcore_formats import RunFacts, wandb_file, wandb_runs
 from tbcore_formats.wandb_file import FileReader
 from tbcore_formats.wandb_runs import Reader
 

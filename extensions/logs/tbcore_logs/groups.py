@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,9 @@ from tbcore.engine import (
     split_attributes,
 )
 from tbcore.values import (
-    MAX_P,
-    MIN_VALUES,
     GroupCurve,
     Spread,
     common_points,
-    differences_from_best,
     effective_rows,
     group_curve,
     group_statistics,
@@ -54,17 +51,12 @@ Grouper = Callable[[str], str]
 
 _FLAGS = re.IGNORECASE | re.ASCII
 _ENDS = r"_\-. ,+"
-_SEED = re.compile(
+SEED = re.compile(
     rf"(^|[{_ENDS}])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=\Z|[{_ENDS}])", _FLAGS
 )
 """A word for the repetitions of an experiment, with a number."""
-_NUMBER = re.compile(r"(?<![\d.])(?<!\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+\Z", re.ASCII)
+NUMBER = re.compile(r"(?<![\d.])(?<!\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+\Z", re.ASCII)
 """An integer at the end that is not the end of a decimal number."""
-_REPETITION = re.compile(
-    r"(?:^|[^a-z])(?:seeds?|random_state|repeat|replicate|repetition|trial|fold)"
-    r"(?:[^a-z]*|[^a-z]+(?:id|number|index))\Z"
-)
-"""Names of hyperparameters that number the repetitions of a training."""
 _FINITE = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?", re.ASCII)
 """A number as `group_text` writes it."""
 _REST = re.compile(rf"^[{_ENDS}]+|[{_ENDS}=:#]+\Z")
@@ -72,7 +64,7 @@ _PART = re.compile(
     r"/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)\Z", _FLAGS
 )
 """A part of one training, as the last segment of a run."""
-_WORDS = {"seeds": _SEED, "numbers": _NUMBER}
+_WORDS = {"seeds": SEED, "numbers": NUMBER}
 """Maps the rules of one word to what they remove from each path segment."""
 
 
@@ -309,80 +301,6 @@ def statistics_of(
         found.average, deviation, found.count, found.nonfinite, count(~has_value), diverged,
         None if ended is None else count(is_out),
     )  # fmt: skip
-
-
-def marks_of_best(
-    groups: Groups,
-    runs: Sequence[str],
-    values: Sequence[float | None],
-    hparams: Callable[[str], Mapping[str, Any]],
-    *,
-    goal: Literal["min", "max"] | None,
-    is_lowest: bool,
-) -> list[str]:
-    """What stands beside the mean of each group: `best`, `≈ best` if it cannot be told from that,
-    `n too small`, both of the best of groups that all have too few values, or "".
-
-    `goal` says which mean is the best; without one, the first is called `lowest` or `highest`. None
-    stands for a run whose value is in no mean. `hparams` returns the hyperparameters of a run.
-    `tbcore.values.differences_from_best` has the rule.
-    """
-    members: list[dict[str, float]] = [{} for _ in groups.names]
-    for run, code, value in zip(runs, groups.of_run.tolist(), values, strict=True):
-        if value is not None and np.isfinite(value):
-            members[code][run] = value
-    if sum(map(bool, members)) < 2:
-        return [""] * len(members)
-    keyed = _by_seeds(members, {run: hparams(run) for own in members for run in own})
-    p = differences_from_best(keyed, goal or ("min" if is_lowest else "max"))
-    best = "best" if goal else "lowest" if is_lowest else "highest"
-    is_known = max(map(len, members)) >= MIN_VALUES
-    return [
-        (best if is_known else f"{best}, n too small") if x > 1
-        else f"≈ {best}" if x >= MAX_P
-        else "n too small" if np.isnan(x) and own
-        else ""
-        for x, own in zip(p.tolist(), members, strict=True)
-    ]  # fmt: skip
-
-
-def _by_seeds(
-    members: Sequence[Mapping[str, float]], hparams: Mapping[str, Mapping[str, Any]]
-) -> Sequence[Mapping[str, float]]:
-    """The values of groups by the first hyperparameter for repetitions that differs between all
-    runs of each group, and of which two groups have a value in common; else by names of runs."""
-    for name in sorted({name for own in hparams.values() for name in own}):
-        if not _REPETITION.search(re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()):
-            continue
-        keyed = [
-            {
-                group_text(hparams[run][name]): value
-                for run, value in values.items()
-                if hparams[run].get(name) is not None
-            }
-            for values in members
-        ]
-        is_whole = list(map(len, keyed)) == list(map(len, members))
-        if is_whole and len({seed for own in keyed for seed in own}) < sum(map(len, keyed)):
-            return keyed
-    return list(map(_by_seed, members))
-
-
-def _by_seed(values: Mapping[str, float]) -> Mapping[str, float]:
-    """The values by the seeds in the names of runs, else by numbers at the ends of path segments;
-    by the names if two runs have the same."""
-    for part in (_SEED, _NUMBER):
-        seeds = {
-            "/".join(
-                re.sub("[^a-z0-9]", "", found[0].lower())
-                for segment in run.split("/")
-                for found in part.finditer(segment)
-            ): value
-            for run, value in values.items()
-        }
-        if len(seeds) == len(values) and "" not in seeds:
-            return seeds
-    return values
 
 
 def curve_of(

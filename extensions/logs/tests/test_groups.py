@@ -26,8 +26,9 @@ from tbcore import BadRequestError
 from tbcore.cli import cli
 from tbcore.engine import in_quotes
 from tbcore_logs import Logs
+from tbcore_logs.best import marks_of_best
 from tbcore_logs.goals import guess_goal
-from tbcore_logs.groups import Groups, group_runs, marks_of_best, range_text
+from tbcore_logs.groups import Groups, group_runs, range_text
 from tbcore_testing import write_run
 
 CASES = json.loads((Path(__file__).parents[3] / "tests" / "groups.json").read_text("utf-8"))

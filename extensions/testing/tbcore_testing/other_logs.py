@@ -24,17 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from tbcore.engine import (
-    EventFile,
-    FileReplacedError,
-    Loader,
-    Points,
-    RunFacts,
-    SourceRun,
-)
+from tbcore.engine import EventFile, FileReplacedError, Loader, SourceRun
+from tbcore_formats import Format, Points, RunFacts
 
 
-class Lines:
+class Lines(Format):
     """The format."""
 
     patterns: Collection[str] = ("*.lines",)

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tbcore.values import ExperimentValue
+from tbcore.values import Metadata, hparam_value, hparams_message
 from tbcore_hparams.metrics import MetricName, normalized
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, OTHER, STRING, Values
 
+EXPERIMENT_TAG = "_hparams_/experiment"
 MAX_CHOICES = 10
 """Default maximum number of strings that are listed as a hyperparameter's possible values.
 
@@ -73,7 +74,40 @@ class Experiment(NamedTuple):
         )
 
 
-def merge_logged(logged: Sequence[ExperimentValue]) -> Experiment:
+def logged_experiment(metadata: Metadata) -> Experiment:
+    """The experiment in the metadata of EXPERIMENT_TAG. Raises DecodeError for other metadata."""
+    logged = hparams_message(metadata, "experiment")
+    return Experiment(
+        logged.name,
+        logged.description,
+        logged.user,
+        logged.time_created_secs,
+        [_logged_hparam(info) for info in logged.hparam_infos],
+        [
+            MetricInfo(
+                MetricName(one.name.group, one.name.tag),
+                one.display_name,
+                one.description,
+                one.dataset_type,
+            )
+            for one in logged.metric_infos
+        ],
+        is_logged=True,
+    )
+
+
+def _logged_hparam(info: Any) -> HParamInfo:
+    values = interval = None
+    if info.HasField("domain_discrete"):
+        values = [hparam_value(value) for value in info.domain_discrete.values]
+    if info.HasField("domain_interval"):
+        interval = (info.domain_interval.min_value, info.domain_interval.max_value)
+    return HParamInfo(
+        info.name, info.display_name, info.description, info.type, values, interval, info.differs
+    )
+
+
+def merge_logged(logged: Sequence[Experiment]) -> Experiment:
     """Merges logged experiments. There must be at least one.
 
     Some programs log an experiment in each session. The first hyperparameter of each name is used,
@@ -83,21 +117,10 @@ def merge_logged(logged: Sequence[ExperimentValue]) -> Experiment:
     metrics: dict[MetricName, MetricInfo] = {}
     for experiment in logged:
         for hparam in experiment.hparams:
-            hparams.setdefault(hparam.name, HParamInfo(*hparam))
+            hparams.setdefault(hparam.name, hparam)
         for metric in experiment.metrics:
-            name = MetricName(metric.group, metric.tag)
-            info = MetricInfo(name, metric.display_name, metric.description, metric.dataset_type)
-            metrics.setdefault(name, info)
-    first = logged[0]
-    return Experiment(
-        first.name,
-        first.description,
-        first.user,
-        first.created,
-        list(hparams.values()),
-        list(metrics.values()),
-        is_logged=True,
-    )
+            metrics.setdefault(metric.name, metric)
+    return logged[0]._replace(hparams=[*hparams.values()], metrics=[*metrics.values()])
 
 
 def infer_experiment(

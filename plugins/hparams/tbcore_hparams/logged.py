@@ -7,15 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from tbcore import Claim, Claims, DataError, DecodeError, Multiplexer, NotFoundError
 from tbcore.values import (
-    EXPERIMENT_TAG,
     SESSION_END_TAG,
     SESSION_START_TAG,
-    ExperimentValue,
     Metadata,
     SessionEndValue,
     session_end,
     session_start,
 )
+from tbcore_hparams.experiment import EXPERIMENT_TAG, Experiment
 
 CLAIMS: Claims = (Claim(plugin_name="hparams"),)
 
@@ -46,7 +45,7 @@ class RunLog(NamedTuple):
 
     session: Session | None
     """None if the run logged no start of a session."""
-    experiment: ExperimentValue | None
+    experiment: Experiment | None
     problems: Sequence[str]
     """A line for each tag whose message cannot be decoded."""
 
@@ -55,7 +54,7 @@ def read_run(
     multiplexer: Multiplexer,
     run: str,
     tags: Sequence[str],
-    experiment: Callable[[Metadata], ExperimentValue],
+    experiment: Callable[[Metadata], Experiment],
     warn: Callable[[str], None],
 ) -> RunLog:
     """Reads what the run logged under these tags; `experiment` decodes experiments.

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from tbcore import LastPoints, Multiplexer, NotFoundError, values
-from tbcore_hparams.experiment import add_undeclared, infer_experiment, merge_logged
+from tbcore_hparams.experiment import (
+    Experiment,
+    add_undeclared,
+    infer_experiment,
+    logged_experiment,
+    merge_logged,
+)
 from tbcore_hparams.experiment_data import ExperimentData, Sessions
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
 from tbcore_hparams.metrics import (
@@ -49,7 +55,7 @@ class Reader:
         """Random prefix of generations, so that different servers have different generations."""
         self._num_changes = 0
         self._logs = _RunCache[RunLog]()
-        self._experiments: dict[bytes, values.ExperimentValue] = {}
+        self._experiments: dict[bytes, Experiment] = {}
         """Maps the logged bytes of each different experiment to the experiment."""
         self._points = _RunCache[LastPoints]()
         self._extremes_lock = threading.Lock()
@@ -146,13 +152,13 @@ class Reader:
         problems = [line for log in logs.values() for line in log.problems]
         return ExperimentData(generation, experiment, self._sessions, metrics, problems)
 
-    def _experiment_in(self, metadata: values.Metadata) -> values.ExperimentValue:
+    def _experiment_in(self, metadata: values.Metadata) -> Experiment:
         """The decoded experiment; the same object for equal ones, which many sessions may log."""
         content = metadata.plugin_data.content
         if content not in self._experiments:
             if len(self._experiments) >= _MAX_SHARED_EXPERIMENTS:
                 self._experiments.clear()
-            self._experiments[content] = values.experiment(metadata)
+            self._experiments[content] = logged_experiment(metadata)
         return self._experiments[content]
 
     def _warn_invalid(self, problem: str) -> None:

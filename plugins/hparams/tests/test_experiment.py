@@ -13,6 +13,7 @@ from google.protobuf.struct_pb2 import ListValue
 
 import tbcore_hparams
 from tbcore import Multiplexer
+from tbcore_hparams.experiment import EXPERIMENT_TAG, logged_experiment
 from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
 from tbcore_hparams.reader import Reader
 from tbcore_testing import summaries, write_run
@@ -243,7 +244,7 @@ def test_versions_of_an_experiment_do_not_stay_in_memory() -> None:
     metadata = [summaries.experiment({}, [], created=n).metadata for n in range(1000)]
     experiments = [reader._experiment_in(one) for one in metadata]
 
-    assert experiments[999].created == 999
+    assert experiments[999].time_created_secs == 999
     assert reader._experiment_in(metadata[999]) is experiments[999]
     assert len(reader._experiments) <= 100
 
@@ -349,3 +350,36 @@ def test_fields_of_metrics_are_returned(write_experiment: Any, make_api: Any) ->
             }
         ],
     }
+
+
+def test_an_experiment_has_its_hyperparameters_and_metrics() -> None:
+    """A domain is a list of values or an interval."""
+    domains: dict[str, Any] = {"opt": ["a", "b"], "on": [True], "lr": (0.1, 0.5), "any": []}
+    value = summaries.experiment(domains, ["loss"], description="*all*", created=7.0)
+    assert value.tag == EXPERIMENT_TAG
+    found = logged_experiment(value.metadata)
+    assert found[:4] == ("", "*all*", "", 7.0)
+    assert [(one.name, one.type, one.values, one.interval) for one in found.hparams] == [
+        ("opt", 1, ["a", "b"], None),
+        ("on", 2, [True], None),
+        ("lr", 3, None, (0.1, 0.5)),
+        ("any", 3, [], None),
+    ]
+    assert found.metrics == [(("", "loss"), "", "", 0, True)]
+
+
+def test_the_experiment_of_tensorboards_own_writer() -> None:
+    """`hparams.api` of TensorBoard, which Keras uses; PyTorch and tensorboardX use copies of it."""
+    api = pytest.importorskip("tensorboard.plugins.hparams.summary_v2")
+    rate = api.HParam("lr", api.RealInterval(0.25, 0.5), display_name="rate", description="of step")
+    metric = api.Metric(
+        "acc", group="val", display_name="Accuracy", dataset_type=api.Metric.VALIDATION
+    )
+    (value,) = api.hparams_config_pb([rate], [metric], time_created_secs=3).value
+    metadata = summaries.metadata("hparams", value.metadata.plugin_data.content)
+    assert logged_experiment(metadata) == (
+        "", "", "", 3.0,
+        [("lr", "rate", "of step", 3, None, (0.25, 0.5), False, True)],
+        [(("val", "acc"), "Accuracy", "", 2, True)],
+        True,
+    )  # fmt: skip

@@ -1,5 +1,5 @@
 /**
- * Which groups of values cannot be told from the best one; tbcore/values/comparisons.py has the rule,
+ * Which groups of values cannot be told from the best one; extensions/logs/tbcore_logs/best.py has the rule,
  * and is the same for the server: tests/comparisons.json has what both must do. No DOM.
  */
 

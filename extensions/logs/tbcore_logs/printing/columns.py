@@ -14,9 +14,10 @@ from tbcore import BadRequestError, NotFoundError
 from tbcore.engine import Attribute, RunColumns, format_attribute, group_text
 from tbcore_logs import Logs, Run
 from tbcore_logs.attributes import attribute_of, values_of
+from tbcore_logs.best import marks_of_best
 from tbcore_logs.errors import instead
 from tbcore_logs.goals import guess_goal
-from tbcore_logs.groups import Groups, GroupStatistics, group_runs, marks_of_best, statistics_of
+from tbcore_logs.groups import Groups, GroupStatistics, group_runs, statistics_of
 from tbcore_logs.noted import NOTED, RunNotes
 from tbcore_logs.order import name_key
 from tbcore_logs.printing.access import if_readable

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData
-from tbcore.eventfiles.proto.types_pb2 import DT_STRING
-from tbcore.kinds import SESSION_START_TAG
-from tbcore.values.hyperparameters import SESSION_END_TAG
+from tbcore.engine import Event, HParamsPluginData
+from tbcore.values import SESSION_END_TAG, SESSION_START_TAG
+
+_DT_STRING = 7
+"""The type of tensors of strings, in `tensorflow/core/framework/types.proto`."""
 
 MAX_TEXT_BYTES = 1 << 16
 """Maximum length of a text. The rest of a longer one is left out."""
 
 
 class RunFacts(NamedTuple):
-    """What a run says about itself, as a whole. Has the members of `Facts`."""
+    """What a run says about itself, as a whole."""
 
     hparams: Mapping[str, float | str | bool | None] = {}
     """As in event files: None is null, which is shown as if it was not logged."""
@@ -62,7 +62,7 @@ class RunFacts(NamedTuple):
         if not isinstance(found, str):
             value.metadata.plugin_data.plugin_name = "hparams"
             value.metadata.plugin_data.content = found.SerializeToString(deterministic=True)
-        value.tensor.dtype = DT_STRING
+        value.tensor.dtype = _DT_STRING  # type: ignore[assignment]
         value.tensor.string_val.append(text.encode(errors="replace")[:MAX_TEXT_BYTES])
         metadata, at = value.metadata, self.ended or self.started or 0.0
         return tag, metadata.SerializeToString(deterministic=True), event.SerializeToString(), at

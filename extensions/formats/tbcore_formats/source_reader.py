@@ -20,32 +20,39 @@ from typing import Any, cast
 
 import numpy as np
 
-from tbcore.eventfiles.crc32c import masked_crc
-from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.formats import Read, SourceFiles
-from tbcore.eventfiles.framing import HEADER_BYTES
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES
-from tbcore.eventfiles.storage import EventFile, OpenFile
-from tbcore.eventfiles.table import Columns, FileVersion, References, Table, TableColumn, bounds_of
-from tbcore.eventfiles.tail import FileReplacedError
-from tbcore.store.run_reader import RunReader
-from tbcore.store.status import MAX_PROBLEMS
-from tbcore.store.view import FileRef, SourceRef
-from tbcore.text import describe, one_line
+from tbcore.engine import (
+    Columns,
+    Decoder,
+    EventFile,
+    FileRef,
+    FileReplacedError,
+    FileVersion,
+    OpenFile,
+    References,
+    RunReader,
+    SourceFiles,
+    SourceRef,
+    Table,
+    TableColumn,
+    bounds_of,
+    describe,
+    masked_crc,
+    one_line,
+)
+from tbcore_formats.facts import RunFacts
+from tbcore_formats.reader import FormatReader, Points
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.formats")
 
 Events = Sequence[tuple[str, bytes, bytes, float]]
-"""Tag, SummaryMetadata, Event and time of each; see `Facts.events`."""
+"""Tag, SummaryMetadata, Event and time of each; see `RunFacts.events`."""
 
 _SPACING = 1 << 40
 """Distance between the offsets of two made events, which have fewer bytes."""
-
-
-def new_reader(decoder: Decoder, files: Sequence[EventFile], **options: Any) -> RunReader:
-    """A reader of a run that has read nothing."""
-    kind = SourceReader if isinstance(files, SourceFiles) else RunReader
-    return kind(decoder, files, **options)
+_MIN_BYTES_LEFT = 1 << 14
+"""A run counts as this many unread bytes at least: opening a file takes as long as reading them."""
+_MAX_PROBLEMS = 100
+"""Maximum number of lines about what is damaged or left out."""
 
 
 class SourceReader(RunReader):
@@ -54,11 +61,13 @@ class SourceReader(RunReader):
     bookmark = None
     is_unread = False  # The helper process reads event files alone.
 
-    def __init__(self, decoder: Decoder, files: Sequence[EventFile], **options: Any) -> None:
-        assert isinstance(files, SourceFiles)
+    def __init__(
+        self, decoder: Decoder, files: SourceFiles, reader: FormatReader, **options: Any
+    ) -> None:
+        """`reader` has read nothing."""
         self._source = files
-        self._reader = files.format.reader(files.run)
-        self._items: Iterator[Read] | None = None
+        self._reader = reader
+        self._items: Iterator[Mapping[str, Points] | RunFacts | str] | None = None
         """What is being read; None between two calls of the FormatReader."""
         self._given: Sequence[EventFile] = ()
         """The files that were, or are, given to the FormatReader."""
@@ -98,7 +107,7 @@ class SourceReader(RunReader):
 
     @property
     def bytes_left(self) -> int:
-        return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES)
+        return max(self.bytes_total - self.bytes_read, _MIN_BYTES_LEFT)
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
         assert isinstance(scanned, SourceFiles)
@@ -155,14 +164,14 @@ class SourceReader(RunReader):
         """A line about the file that an error names, else about the first one."""
         return one_line(f"{getattr(error, 'filename', None) or self._source[0].path}{text}")
 
-    def _add(self, item: Read) -> None:
+    def _add(self, item: Mapping[str, Points] | RunFacts | str) -> None:
         if isinstance(item, str):
             is_named = item.startswith(tuple(f"{file.path}: " for file in self._source))
             line = one_line(item) if is_named else self._line(f": {item}")
-            if len(self.problems) < MAX_PROBLEMS and line not in self.problems:
+            if len(self.problems) < _MAX_PROBLEMS and line not in self.problems:
                 self.problems.append(line)
                 self.read_errors.append(line)
-        elif not isinstance(item, Mapping):
+        elif isinstance(item, RunFacts):
             self._facts = tuple(item.events()), item.state, item.file
         elif item:
             entries = [TableColumn(tag, "simple_value", True, None) for tag in item]
@@ -228,5 +237,5 @@ class MadeFile(FileRef):
 
     def read(self, offset: int, size: int) -> bytes:
         """A payload with its checksum."""
-        payload = self.payloads[(offset - HEADER_BYTES) // _SPACING]
+        payload = self.payloads[offset // _SPACING]
         return payload + masked_crc(payload).to_bytes(4, "little")
