@@ -28,8 +28,8 @@ class GroupCurve(Statistics):
     """Statistics of some runs at each of some points: arrays of shape (num_points,).
 
     `count` is the number of runs in the average. `nonfinite` is the number of runs with a
-    non-finite row at the point or, without a row there, on either side. A run that has not begun or
-    has ended is in neither.
+    non-finite row at the point or, without a row there, as the last one before it. In neither is a
+    run that has not begun or has ended, or whose next row is the first that is not finite.
     """
 
     x: Floats
@@ -86,8 +86,8 @@ def group_curve(
     """The statistics of some runs at ascending points, without the points where there is no run.
 
     `runs` are what `effective_rows` returns. Between two rows, the value of a run is interpolated
-    linearly if both are finite; otherwise it is not finite. Beyond its first and last row, a run
-    has no value.
+    linearly if both are finite. It is not finite if that is so of the first, and unknown if only of
+    the second. Beyond its first and last row, a run has no value.
 
     With `ends`, points are the middles of intervals, of which the first begins and the last stops
     there. Where a run has rows in an interval, its value is the mean of the finite ones; if others
@@ -101,7 +101,8 @@ def group_curve(
             x = x.astype(np.float64)
             if ends is None:
                 values[index] = np.interp(points, x, finite, left=np.nan, right=np.nan)
-                is_nonfinite[index] = (x[0] <= points) & (points <= x[-1]) & np.isnan(values[index])
+                before = np.searchsorted(x, points, "right") - 1
+                is_nonfinite[index] = (before >= 0) & (points <= x[-1]) & np.isnan(finite[before])
             else:
                 values[index], is_nonfinite[index] = _interval_means(points, ends, x, finite)
     found = column_statistics(values, average, spread)
@@ -113,7 +114,7 @@ def group_curve(
 def _interval_means(
     points: Floats, ends: tuple[float, float], x: Floats, value: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """A run's values at the points, and whether each of them involves a non-finite row.
+    """A run's values at the points, and whether each of them is, or follows, a non-finite row.
 
     A point's own rows are the rows between `ends` that are nearer to it than to any other point.
     The point's value is the mean of its own finite rows. Without own rows, the value is
@@ -139,14 +140,16 @@ def _interval_means(
     all_nan = np.full(len(sums), np.nan)
     means = np.divide(sums, finite_lengths, out=all_nan, where=finite_lengths > 0)
 
-    values = np.interp(points, np.add.reduceat(x, starts) / lengths, means)  # 3
+    centres = np.add.reduceat(x, starts) / lengths  # 3
+    values = np.interp(points, centres, means)
+    before = np.searchsorted(centres, points, "right") - 1
+    is_nonfinite = np.isnan(means[np.maximum(before, 0)])
 
     firsts, stops = np.append(inner[0], cuts), np.append(cuts, inner[1])  # 4
     has_own = firsts < stops
     own = np.searchsorted(starts, firsts[has_own])
     values[has_own] = means[own]
-    is_nonfinite = np.isnan(values)
-    is_nonfinite[has_own] |= (finite_lengths < lengths)[own]
+    is_nonfinite[has_own] = (finite_lengths < lengths)[own]
 
     is_beyond = ~has_own & ((points < x[0]) | (points > x[-1]))  # 5
     values[is_beyond], is_nonfinite[is_beyond] = np.nan, False

@@ -65,12 +65,14 @@ def counted(series: Series) -> Points:
 
 
 def value_at(x: float, rows: Points) -> float | None:
-    """None beyond the ends, NaN next to a value that is not finite."""
+    """None beyond the ends, and before a value that is not finite; NaN after one."""
     if not rows[0][0] <= x <= rows[-1][0]:
         return None
     left, right = [row for row in rows if row[0] <= x][-1], next(r for r in rows if r[0] >= x)
     if left == right or left[0] == right[0]:
         return left[1]
+    if math.isfinite(left[1]) and not math.isfinite(right[1]):
+        return None
     return left[1] + (right[1] - left[1]) * (x - left[0]) / (right[0] - left[0])
 
 

@@ -84,13 +84,13 @@ def test_a_run_is_not_in_the_mean_where_its_value_is_not_finite() -> None:
 
 
 def test_a_run_is_not_interpolated_next_to_a_non_finite_value() -> None:
-    """Its values between that row and the neighbouring rows are unknown."""
+    """Before that row, its value is unknown; from there to the next one, it is not finite."""
     rare, frequent = rows([0, 4, 8, 12], [1, 1, np.nan, 1]), rows(range(0, 13, 2), [3] * 7)
     band = band_of([rare, frequent], 0, 12, 100, "range")
     assert band.x.tolist() == [0, 2, 4, 6, 8, 10, 12]
     assert band.average.tolist() == [2, 2, 2, 3, 3, 3, 2]
     assert band.count.tolist() == [2, 2, 2, 1, 1, 1, 2]
-    assert band.nonfinite.tolist() == [0, 0, 0, 1, 1, 1, 0]
+    assert band.nonfinite.tolist() == [0, 0, 0, 0, 1, 1, 0]
 
 
 def test_points_where_all_runs_have_diverged_have_no_mean() -> None:
@@ -162,13 +162,16 @@ def effective_rows(line: Line) -> list[tuple[float, float]]:
 
 
 def value_at(x: float, pairs: list[tuple[float, float]]) -> float | None:
-    """The value at x, interpolated: None beyond the ends, NaN next to a non-finite value."""
+    """The value at x, interpolated: NaN after a non-finite value, None before one and beyond the
+    ends."""
     if not pairs or not pairs[0][0] <= x <= pairs[-1][0]:
         return None
     for (left, low), (right, high) in zip(pairs, [*pairs[1:], pairs[-1]], strict=True):
         if x in (left, right):
             value = low if x == left else high
         elif left < x < right:
+            if math.isfinite(low) and not math.isfinite(high):
+                return None
             value = low + (high - low) * (x - left) / (right - left)
         else:
             continue
