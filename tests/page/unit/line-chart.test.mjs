@@ -252,7 +252,7 @@ test("a mean over fewer runs than before is dashed and without its area, which d
   const model = modelOf([], { bands: [band(seeds)] });
   const scene = model.scene(SIZE, COLORS);
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
-  assert.equal(noteOf(model), "dashed, in part off the chart: fewer runs");
+  assert.equal(noteOf(model), "dashed: fewer runs, in part off the chart");
   assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
   const near = modelOf([], { bands: [band({ ...seeds, mean: [1, 2, 3, 7, 7, 3] })] });
   assert.ok(near.y.range[1] > 7 && near.y.range[1] < 9, "unless it makes it at most twice as long");
@@ -391,6 +391,36 @@ test("a note says what logarithmic axes leave out", () => {
   // The axis is from 1 to 100, with margins of 2 %: its middle is 10.
   const [[name, read, step]] = readings(hitsUnder(model.scene(SIZE, COLORS), { left: SIZE.width / 2, top: 100 }));
   assert.deepEqual([name, Number(read?.toPrecision(6)), step], ["run", 0.316228, 10]);
+});
+
+test("a band that reaches 0 or below ends at the end of a log axis, and a note says so", () => {
+  for (const low of [-1, 0]) {
+    const seeds = band({ x: [0, 10, 20, 30], mean: [2, 4, 8, 16], low: [1, low, low, 4], high: [4, 8, 16, 32], count: [3, 3, 3, 3] });
+    const model = modelOf([], { bands: [seeds], axes: { yScale: "log" } });
+    const scene = model.scene(SIZE, COLORS);
+    /** @type {[number, number][]} */
+    const points = [];
+    const add = (/** @type {number} */ ...point) => points.push(/** @type {[number, number]} */ (point.map(Math.round)));
+    bandCode.traceAreas(() => ({ moveTo: add, lineTo: add }), scene, scene.items[0]);
+    const [first, last] = [points[7], points[4]].map(([, top]) => top);
+    assert.deepEqual(points.slice(5, 7).map(([, top]) => top), [SIZE.height, SIZE.height], "along the bottom");
+    assert.ok(first < SIZE.height && last < first);
+    assert.equal(noteOf(model), "bands that reach 0 or below end at the axis");
+    const bar = band({ x: [1], mean: [2], low: [low], high: [4], count: [3], bar: true });
+    const barScene = modelOf([], { bands: [bar], axes: { yScale: "log" } }).scene(SIZE, COLORS);
+    assert.match(bandCode.barOf(barScene.items[0], barScene).stroke, new RegExp(`V${SIZE.height}|,${SIZE.height}V`));
+    assert.equal(noteOf(modelOf([], { bands: [seeds] })), "");
+  }
+});
+
+test("the note of a chart of more than eight groups says whose band is shown", () => {
+  const many = Array.from({ length: 9 }, (_, i) => band({ name: `g${i}`, x: [0, 1], mean: [i, i], low: [i, i], high: [i, i], count: [3, 3] }));
+  const note = (/** @type {any[]} */ bands) => {
+    const element = { textContent: "", title: "", style: { cssText: "" } };
+    leftOut.showNote(/** @type {any} */ (element), modelOf([], { bands }));
+    return element.textContent;
+  };
+  assert.deepEqual([note(many), note(many.slice(1))], ["bands of more than 8 groups only under the pointer", ""]);
 });
 
 test("an axis on which nothing can be shown has no ticks, and a sentence says why", () => {

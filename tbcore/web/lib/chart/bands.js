@@ -130,7 +130,8 @@ export function traceAreas(makePath, scene, { xs, columns, segments }) {
   const paths = [];
   for (let i = 1; i < columns.length; i += 2) {
     const path = makePath();
-    const [lows, highs] = [columns[i], columns[i + 1]];
+    const highs = columns[i + 1];
+    const lows = lowerEdges(scene, columns[i], highs);
     for (const { from, to, fewer } of segments) {
       for (let start = from, end = from; end <= to && !fewer; end++) {
         if (end < to && !(lows[end] < bottom - far || highs[end] > top + far)) continue;
@@ -144,6 +145,11 @@ export function traceAreas(makePath, scene, { xs, columns, segments }) {
   return paths;
 }
 
+/** The lower edges of a band: the end of a log axis in place of those that are 0 or below, which it does not have. @param {Pick<Scene, "y">} scene @param {Float64Array} lows @param {Float64Array} highs */
+function lowerEdges({ y }, lows, highs) {
+  return y.log === true ? lows.map((low, i) => (Number.isFinite(highs[i]) && !Number.isFinite(low) ? y.range[0] : low)) : lows;
+}
+
 /**
  * The mark of a band that is a bar: from low to high, with a longer line across it at the mean.
  * @param {Item} item @param {Pick<Scene, "x" | "y" | "width" | "height">} scene
@@ -152,7 +158,8 @@ export function traceAreas(makePath, scene, { xs, columns, segments }) {
 export function barOf({ xs, columns }, scene) {
   const { toX, toY } = pixelScales(scene);
   const left = toX(xs[0]);
-  const [mean, low, high] = columns.map(([value]) => toY(value));
+  const [mean, , high] = columns.map(([value]) => toY(value));
+  const low = toY(lowerEdges(scene, columns[1], columns[2])[0]);
   let stroke = "";
   if (!(left >= 0 && left <= scene.width)) return { fill: "", stroke };
   if (mean >= 0 && mean <= scene.height) stroke += `M${left - MEAN_HALF_WIDTH_PX},${mean}h${2 * MEAN_HALF_WIDTH_PX}`;

@@ -75,7 +75,9 @@ export function limitedRange(limits, axis, range) {
 
 /** Shows the note of a chart; if nothing can be shown, in its middle and whole. @param {HTMLElement} element @param {import("./model.js").ChartModel} model */
 export function showNote(element, model) {
-  element.textContent = element.title = noteOf(model);
+  const { axisItems, bandCode, y } = model;
+  const isCrowded = !y.isEmpty && axisItems.some(({ band }) => band && !band.bar) && bandCode?.withArea(axisItems).length === 0;
+  element.textContent = element.title = [noteOf(model), isCrowded && `bands of more than ${bandCode.MAX_AREAS} groups only under the pointer`].filter(Boolean).join(", ");
   element.style.cssText = model.x.isEmpty || model.y.isEmpty ? "top: 35%; text-align: center; white-space: normal" : "";
 }
 
@@ -133,7 +135,7 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
   else if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
   /** The visible values that are over fewer runs than before: they do not set the range. */
   const fewer = axisItems.flatMap(({ xs, ys, segments }) => segments.flatMap((segment) => (segment.fewer && xs[segment.from] < x.range[1] && xs[segment.to - 1] > x.range[0] ? [...ys.subarray(...windowOf(xs, segment, ...x.range))] : [])));
-  if (fewer.length > 0) notes.push(fewer.some(isCut) ? "dashed, in part off the chart: fewer runs" : "dashed: fewer runs than before");
+  if (fewer.length > 0) notes.push(fewer.some(isCut) ? "dashed: fewer runs, in part off the chart" : "dashed: fewer runs than before");
   if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
   if (y.log) {
     addHidden("value", ({ line, band, raw, ys }, i) => {
@@ -141,6 +143,7 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
       return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
     });
   }
+  if (y.log === true && resultsOf(({ band, ys }, i) => (band?.low[i] ?? 1) <= 0 && Number.isFinite(ys[i])).has(true)) notes.push("bands that reach 0 or below end at the axis");
   if (y.isEmpty) reason ||= `No value${inView} is finite.`;
   return reason || notes.join(", ");
 }
