@@ -202,7 +202,7 @@ class RunColumns:
         details = [state.details[run] for run in runs]
         self.first_event_times: Sequence[float | None] = [run.first_event_time for run in details]
         self.last_event_times: Sequence[float | None] = [run.last_event_time for run in details]
-        self.is_live: Sequence[bool] = [run.state(self.now) == "live" for run in details]
+        self.states: Sequence[str] = [run.state(self.now) for run in details]
         self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
 
     def changed_since(self, generation: int) -> RunColumns:

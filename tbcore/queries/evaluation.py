@@ -164,8 +164,8 @@ class QueriedRuns(Protocol):
     runs: Sequence[str]
     first_event_times: Sequence[float | None]
     last_event_times: Sequence[float | None]
-    is_live: Sequence[bool]
-    """Whether the run is being written."""
+    states: Sequence[str]
+    """As `run_state` returns them: `live` if the run is being written."""
     is_nonfinite: Sequence[bool]
     """Whether the run has a scalar that is NaN or infinite."""
 

@@ -66,10 +66,21 @@ def _has(text: str, at: int) -> Has:
     return Has(tag, unquoted(text), Place(at - len("has:"), end, end))
 
 
+def _is(text: str, at: int) -> Term:
+    state = text.lower()
+    if state in ("failed", "finished"):
+        return _in_state(state)
+    if state not in ("starred", "archived"):
+        raise QueryError("expected starred, archived, failed or finished after is:", at)
+    return _noted("is:", text, at)
+
+
+def _in_state(state: str) -> Term:
+    return Term(lambda facts: [own == state for own in facts.states])
+
+
 def _noted(sign: str, text: str, at: int) -> Term:
     start = at - len(sign)
-    if sign == "is:" and text.lower() not in ("starred", "archived"):
-        raise QueryError("expected starred or archived after is:", at)
     if not unquoted(text):
         raise QueryError(f"nothing after {sign}", start)
     name = name_or_glob(text)
@@ -93,12 +104,12 @@ def _is_newest(count: int, facts: QueriedRuns) -> Mask:
 
 TERMS: Mapping[str, Callable[[str, int], Node]] = {
     "has:": _has,
-    "is:": partial(_noted, "is:"),
+    "is:": _is,
     "note:": partial(_noted, "note:"),
     "#": partial(_noted, "#"),
     "newest:": _newest,
-    "live": lambda *_: Term(lambda facts: facts.is_live),
-    "quiet": lambda *_: Not(Term(lambda facts: facts.is_live)),
+    "live": lambda *_: _in_state("live"),
+    "quiet": lambda *_: Not(_in_state("live")),
 }
 """Maps what a term begins with, or all of it, to a function that makes its node of the rest, and of
 the position of the rest in the query. It raises QueryError."""

@@ -56,9 +56,7 @@ class Facts:
         self.runs = [run["name"] for run in runs]
         self.first_event_times = [run["first"] for run in runs]
         self.last_event_times = [run["last"] for run in runs]
-        self.is_live = [
-            run_state(run["last"], run["modified"], self.now, None) == "live" for run in runs
-        ]
+        self.states = [run_state(run["last"], run["modified"], self.now, None) for run in runs]
         self.logged = runs
         self.scalars: list[dict[str, list[Point]]] = [
             {tag: [(step, float(value)) for step, value in points] for tag, points in tags.items()}

@@ -122,7 +122,11 @@ def test_a_run_has_the_state_that_its_program_logged(
     assert {run: sources[run]["state"] for run in runs} == {
         f"vision_ü exp/{name}": state for name, state in logged.items()
     }
-    live = {run.name for run in tbcore.open(tmp_path).find("live")}
+    logs = tbcore.open(tmp_path)
+    for state in ("failed", "finished"):
+        own = {name for name, each in found.items() if each == state}
+        assert {run.name for run in logs.find(f"is:{state}")} == own
+    live = {run.name for run in logs.find("live")}
     assert live.intersection(runs) == {"vision_ü exp/trial"}
 
 

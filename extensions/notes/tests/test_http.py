@@ -312,7 +312,7 @@ def test_queries_find_notes(logdir: Path) -> None:
                   "-(-is:ARCHIVED)", "#paper a -is:starred"):  # fmt: skip
         assert found(query) == ["a"], query
     assert found("-#paper") == ["b/c"]
-    assert found("is:read") == "expected starred or archived after is:"
+    assert found("is:read") == "expected starred, archived, failed or finished after is:"
     assert found("is:starred | a #") == "nothing after #"
 
 

@@ -60,14 +60,14 @@ test("no more names are read than are offered", () => {
 test("words of notes complete queries for runs, from their first letters on", () => {
   const names = { hparams: [], tags: ["is/tag"], words: /** @type {[string, string][]} */ ([["#Paper", "label"]]) };
   const texts = (/** @type {string} */ text, /** @type {"runs" | "tags"} */ subject = "runs") => completionsOf(text, text.length, names, subject).map((one) => one.text);
-  assert.deepEqual(texts("is:"), ["is:starred", "is:archived"]);
+  assert.deepEqual(texts("is:"), ["is:failed", "is:finished", "is:starred", "is:archived"]);
   assert.deepEqual(texts("lr>1 -is:s"), ["is:starred"]);
   assert.deepEqual(texts("#"), ["#Paper"]);
   assert.deepEqual(texts("#pa"), ["#Paper"]);
   assert.deepEqual(texts("no"), ["note:"]);
   assert.deepEqual(texts("note:l"), []);
   assert.deepEqual(texts("is:", "tags"), []);
-  assert.deepEqual(completed("is:|"), []);
+  assert.deepEqual(completed("is:|"), ["is:failed", "is:finished"], "without notes");
 });
 
 test("the documentation has each term in its table, with the same meaning first", () => {

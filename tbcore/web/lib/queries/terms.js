@@ -27,6 +27,11 @@ export const TERMS = [
     meaning: "the run is being written, or not",
     words: [["live", "being written", "time"], ["quiet", "not being written", "time"]],
   },
+  {
+    examples: "is:failed   is:finished",
+    meaning: "its program logged that it failed, or ended without an error",
+    words: [["is:failed", "logged that it failed"], ["is:finished", "logged that it ended"]],
+  },
   { examples: "newest:10", meaning: "one of the ten runs with the latest events", words: [["newest:", "the runs with the latest events"]] },
   {
     examples: "is:starred   is:archived   #paper   note:bug",
