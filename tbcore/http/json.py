@@ -49,12 +49,17 @@ def to_json(data: Any) -> bytes:
 
 def number_texts(numbers: NDArray[Any]) -> list[str]:
     """The JSON of each number of a column: the shortest digits that identify it among those of its
-    dtype; `"NaN"`, `"Infinity"` and `"-Infinity"`, with quotes, where there are none.
+    dtype; `"NaN"`, `"Infinity"` and `"-Infinity"`, with quotes, where there are none. A float32
+    from 2**24 on has those of a float64: its own may be those of another whole number.
     """
     encoded = orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)
     texts = encoded[1:-1].decode().split(",") if len(numbers) else []
     for index in np.flatnonzero(~np.isfinite(numbers)).tolist():
         texts[index] = f'"{nonfinite_name(numbers[index])}"'
+    if numbers.dtype == np.float32:
+        large = np.flatnonzero(np.abs(numbers) >= 1 << 24)
+        for index, text in zip(large, number_texts(numbers[large].astype(np.float64)), strict=True):
+            texts[index] = text
     return texts
 
 
