@@ -377,6 +377,10 @@ test("one line that explodes is left out of the range of many, and is far out of
     const beginning = modelOf(lines, { axes: { clip: true }, view: [0, 30] });
     assert.deepEqual(beginning.farItems, []);
   }
+  const alike = [40, 30, 20].map((height, i) => line(`far${i}`, [height, 0]));
+  const nine = Array.from({ length: 9 }, (_, i) => line(`tame${i}`, [0, 3]));
+  assert.deepEqual(modelOf([...nine, ...alike]).farItems.map(({ name }) => name), ["far0", "far1", "far2"], "all that are alike");
+  assert.deepEqual(modelOf([...nine, line("far", [32, 0])]).farItems, [], "none");
   const bands = [{ x: RISING, mean: RISING.map((i) => 10 * i), low: FALLING.map(() => 0), high: RISING.map((i) => 1e3 * i), count: RISING.map(() => 2), name: "diverged" }];
   const grouped = modelOf(tame.slice(0, 3), { bands: bands.map(band), axes: { clip: true } });
   assert.ok(grouped.y.range[1] < 5);

@@ -132,7 +132,8 @@ export const FAR_LENGTHS = 10;
 
 /**
  * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's
- * lines. Up to a third of the lines, at each end, are ignored for this range.
+ * lines. Up to a third of the lines, at each end, are ignored for this range. If there is one, so
+ * are lines half as far out: they are more like it than like the others.
  * @param {readonly (Range | null)[]} extents  smallest and largest value of each line
  * @returns {{ usual: Range, isFar: boolean[] }} `usual`: the usual range
  */
@@ -142,8 +143,9 @@ export function farLines(extents) {
   const low = known.map(([min]) => min).sort((a, b) => a - b)[numIgnored];
   const high = known.map(([, max]) => max).sort((a, b) => b - a)[numIgnored];
   const far = FAR_LENGTHS * (high - low || Math.abs(high) || 1);
-  const isFar = extents.map((extent) => extent !== null && (extent[0] < low - far || extent[1] > high + far));
-  return { usual: [low, high], isFar };
+  const beyond = (/** @type {number} */ margin) => extents.map((extent) => extent !== null && (extent[0] < low - margin || extent[1] > high + margin));
+  const isFar = beyond(far);
+  return { usual: [low, high], isFar: isFar.includes(true) ? beyond(far / 2) : isFar };
 }
 
 /**
