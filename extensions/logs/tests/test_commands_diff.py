@@ -29,6 +29,15 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_texts_of_other_steps_have_them(tmp_path: Path) -> None:
+    for run, texts in (("a", ["x", "y"]), ("b", ["x", "y", "z"])):
+        write_run(tmp_path, run, texts={"note": texts})
+    assert piped("diff", tmp_path, "a", "b").stdout.splitlines()[1:3] == [
+        "--- a, step 1",
+        "+++ b, step 2",
+    ]
+
+
 def test_what_differs_is_printed(logdir: Path) -> None:
     """What is equal is left out; NaN equals NaN. The exit status is that of `diff`."""
     result = piped("diff", logdir, "a", "b")

@@ -82,11 +82,15 @@ def _hparams(a: Run, b: Run) -> list[tuple[str, Any, Any]]:
 
 
 def _texts(a: Run, b: Run, labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The lines of `unified_diff` for each common tag whose last texts differ."""
+    """The lines of `unified_diff` for each common tag whose last texts differ; with their steps, if
+    these differ, too."""
     found = {}
     for tag in _common(a, b, TEXT):
         try:
-            names = labels[a.name], labels[b.name]
+            steps = [run.tags[tag].last_step for run in (a, b)]
+            names = [labels[a.name], labels[b.name]]
+            if steps[0] != steps[1]:
+                names = [f"{n}, step {step}" for n, step in zip(names, steps, strict=True)]
             lines = unified_diff(last_text(a, tag), last_text(b, tag), *names)
         except (DataError, NotFoundError) as error:
             lines = [f"cannot be compared: {error}"]

@@ -43,12 +43,13 @@ export function TextCard({ host, tag, columns, has }) {
   const { answer, error } = useColumns(host, "texts", { tag, base: base.run?.name ?? null }, logged, isNear);
   /** @type {Difference[]} */
   const differences = answer?.header ?? [];
+  const baseStep = differences.find(({ run }) => run === base.run?.name)?.step;
   const parts = useMemo(() => partsOf(others, differences), [columns, others.map(({ run }) => run?.name).join("\n"), answer]);
   return html`<${Card} title=${tag} expanded=${expanded} onExpand=${setExpanded}>
     <div class="compare-text ${expanded ? "" : "compare-folded"}" ref=${body} tabindex="0" role="region" aria-label=${`Differences of ${formatName(tag)}`}>
       ${!base.run && html`<p class="tb-dim">${labelOf(base)} has not logged it, so all lines of the others are shown.</p>`}
       ${base.run && base.column.isGroup && html`<p class="tb-dim">Compared with the text of ${formatName(base.run.label)}.</p>`}
-      ${parts.map(({ key, members: some, difference }) => html`<${Part} key=${key} members=${some} difference=${difference} />`)}
+      ${parts.map(({ key, members: some, difference }) => html`<${Part} key=${key} members=${some} difference=${difference} baseStep=${baseStep} />`)}
     </div>
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
   <//>`;
@@ -80,24 +81,24 @@ function labelOf({ column, run }) {
   return column.isGroup && run && run.name !== column.name ? `${formatName(column.label)} (text of ${formatName(run.label)})` : formatName(column.label);
 }
 
-/** @param {{ members: readonly Member[], difference: Difference | null | undefined }} props */
-function Part({ members, difference }) {
+/** @param {{ members: readonly Member[], difference: Difference | null | undefined, baseStep: number | undefined }} props */
+function Part({ members, difference, baseStep }) {
   return html`<section>
     <h4>${members.map((member) => html`<span key=${member.column.name}><i style=${{ background: member.column.color }}></i>${labelOf(member)}</span>`)}</h4>
-    ${difference?.error ? html`<p class="tb-card-error">${difference.error}</p>` : html`<p class="tb-dim">${describe(difference)}</p>`}
+    ${difference?.error ? html`<p class="tb-card-error">${difference.error}</p>` : html`<p class="tb-dim">${describe(difference, baseStep)}</p>`}
     ${difference && !difference.error && difference.lines.length > 0 && html`<${Lines} difference=${difference} />`}
   </section>`;
 }
 
-/** What is known about a text, in a sentence. @param {Difference | null | undefined} difference */
-function describe(difference) {
+/** What is known about a text, in a sentence. @param {Difference | null | undefined} difference @param {number} [baseStep]  of the baseline's text */
+export function describe(difference, baseStep = difference?.step) {
   if (difference === undefined) return "Loading …";
   if (difference === null) return "Not logged.";
   const { same, lines, is_cut, step, removed, added } = difference;
   const cut = is_cut ? " Only the beginning is compared." : "";
   if (same) return `The same as the baseline.${cut}`;
   if (lines.length === 0) return `The same values as the baseline, written differently.${cut}`;
-  return `Step ${formatStep(step)}: ${plural(removed, "line")} removed, ${plural(added, "line")} added.${cut}`;
+  return `Step ${formatStep(step)}${step === baseStep ? "" : `, baseline step ${formatStep(Number(baseStep))}`}: ${plural(removed, "line")} removed, ${plural(added, "line")} added.${cut}`;
 }
 
 const ELEMENTS = { same: "span", removed: "del", added: "ins" };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MAX_COLUMNS, columnsOf, leftOut } from "../../tbcore_compare/static/columns.js";
 import { changeOf, extremesOf, hparamRows, tagRows, timeRows, valueRows } from "../../tbcore_compare/static/rows.js";
-import { partsOf } from "../../tbcore_compare/static/texts.js";
+import { describe, partsOf } from "../../tbcore_compare/static/texts.js";
 
 const run = (name) => ({ name, label: name, color: "#000000", group: null });
 const names = (count) => Array.from({ length: count }, (_, i) => run(`run${i}`));
@@ -157,7 +157,7 @@ test("times of a group are those of all of its runs", () => {
 test("columns whose texts differ in the same way are shown together", () => {
   const member = (name, own = name) => ({ column: { ...group(name), isGroup: false }, run: own && run(own) });
   const same = { step: 0, same: true, is_cut: false, lines: [], num_more: 0 };
-  const other = { ...same, same: false, lines: [["added", "x"]] };
+  const other = { ...same, same: false, removed: 1, added: 1, lines: [["removed", "y"], ["added", "x"]] };
   const parts = partsOf([member("a"), member("b"), member("c"), member("d", null), member("e")], [
     { ...same, run: "a" },
     { ...other, run: "b" },
@@ -166,4 +166,6 @@ test("columns whose texts differ in the same way are shown together", () => {
   assert.deepEqual(parts.map(({ members }) => members.map(({ column }) => column.name)), [["a", "c"], ["b"], ["d"], ["e"]]);
   assert.deepEqual(parts.map(({ difference }) => difference?.same), [true, false, undefined, undefined]);
   assert.equal(parts[2].difference, null);
+  assert.equal(describe(other, other.step), `Step ${other.step}: 1 line removed, 1 line added.`);
+  assert.equal(describe(other, 1200), `Step ${other.step}, baseline step 1,200: 1 line removed, 1 line added.`);
 });
