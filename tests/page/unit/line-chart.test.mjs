@@ -409,7 +409,7 @@ test("a band that reaches 0 or below ends at the end of a log axis, and a note s
     const [first, last] = [points[7], points[4]].map(([, top]) => top);
     assert.deepEqual(points.slice(5, 7).map(([, top]) => top), [SIZE.height, SIZE.height], "along the bottom");
     assert.ok(first < SIZE.height && last < first);
-    assert.equal(noteOf(model), "bands that reach 0 or below end at the axis");
+    assert.equal(noteOf(model), "band edges ≤ 0 not shown");
     const bar = band({ x: [1], mean: [2], low: [low], high: [4], count: [3], bar: true });
     const barScene = modelOf([], { bands: [bar], axes: { yScale: "log" } }).scene(SIZE, COLORS);
     assert.match(bandCode.barOf(barScene.items[0], barScene).stroke, new RegExp(`V${SIZE.height}|,${SIZE.height}V`));

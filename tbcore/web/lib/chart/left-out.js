@@ -143,7 +143,7 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
       return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
     });
   }
-  if (y.log === true && resultsOf(({ band, ys }, i) => (band?.low[i] ?? 1) <= 0 && Number.isFinite(ys[i])).has(true)) notes.push("bands that reach 0 or below end at the axis");
+  if (y.log === true && resultsOf(({ band, ys }, i) => (band?.low[i] ?? 1) <= 0 && Number.isFinite(ys[i])).has(true)) notes.push("band edges ≤ 0 not shown");
   if (y.isEmpty) reason ||= `No value${inView} is finite.`;
   return reason || notes.join(", ");
 }
