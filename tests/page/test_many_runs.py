@@ -46,7 +46,8 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
     notes = logdir / ".tbcore" / "notes" / "bob.jsonl"
     notes.parent.mkdir(parents=True)
     notes.write_bytes(b"".join(lines))
-    return serve_for_module(logdir)
+    # A scan takes a fifth of a second, and finds nothing.
+    return serve_for_module(logdir, "--reload_interval", "3600")
 
 
 @pytest.mark.slow
