@@ -133,6 +133,7 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.store.series import merged_columns as merged_columns
     from tbcore.store.state import run_state as run_state
     from tbcore.store.stored_runs import RunIndex as RunIndex
+    from tbcore.store.stored_runs import StoredRuns as StoredRuns
     from tbcore.store.view import FileRef as FileRef
     from tbcore.store.view import RunView as RunView
     from tbcore.store.view import Schema as Schema

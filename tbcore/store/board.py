@@ -10,7 +10,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 
 from tbcore.kinds import Claim
 from tbcore.store.notes import Notes
@@ -57,7 +56,7 @@ class Board:
         """Whether plugins are starting, which may claim more."""
         self.notices: dict[str, str] = {}
         """Maps names of plugins to the last text of `Multiplexer.notify`."""
-        self._subscribers: dict[object, Callable[[], None]] = {}
+        self._subscribers: list[Callable[[], None]] = []
 
     @property
     def idle_seconds(self) -> float:
@@ -105,19 +104,16 @@ class Board:
             self.status = status
             self.notify()
 
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], object]:
+    def subscribe(self, callback: Callable[[], None]) -> None:
         """Calls `callback` after each commit and each change of status.
 
-        Returns a function that ends the subscription. The callback runs on the loader's thread, so
-        it should be fast.
+        It runs on the loader's thread, so it should be fast.
         """
-        key = object()
-        self._subscribers[key] = callback
-        return partial(self._subscribers.pop, key, None)
+        self._subscribers.append(callback)
 
     def notify(self) -> None:
         """Calls all subscribers."""
-        for callback in list(self._subscribers.values()):
+        for callback in self._subscribers.copy():
             try:
                 callback()
             except Exception:

@@ -104,10 +104,10 @@ class Loader:
         self.runs: dict[str, TrackedRun] = {}
         """The runs whose files are read, by name."""
         is_paced = reload_interval is None
-        self._stored = StoredRuns(index, board, is_paced=is_paced) if index is not None else None
+        self._stored = index.stored_runs(board, is_paced=is_paced) if index is not None else None
         self.queue = WorkQueue()
         """Those of them that have unread data."""
-        self._publisher = Publisher(board, specs)
+        self._publisher = Publisher(board, self._logdir)
         self._patterns = board.file_patterns
         """The patterns of the files that the last listing looked for."""
         self._started = threading.Event()
@@ -280,7 +280,6 @@ class Loader:
         scan = self._list()
         if stored and not is_partial:
             stored.index.found = scan.runs
-        self._publisher.paced = self._logdir.paced
         age = time.monotonic() - min([began_at, *(root.listed_at for root in self._logdir.paced)])
         self._board.scanned_at = time.time() - age if age < math.inf else None
         for name in self.runs.keys() - scan.runs.keys():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from tbcore.eventfiles.addresses import absolute
-from tbcore.eventfiles.logdir import LogdirSpec, Scan
+from tbcore.eventfiles.logdir import Logdir, Scan
 from tbcore.eventfiles.other_files import summed
-from tbcore.eventfiles.storage import Root
 from tbcore.store.board import Board
 from tbcore.store.status import MAX_PROBLEMS, LoadStatus, Problems, log_lines
 from tbcore.store.view import RunView, StoredRun
@@ -33,7 +32,7 @@ class _Shown:
 class Publisher:
     """Publishes views of runs and the loader's status, and logs problems."""
 
-    def __init__(self, board: Board, specs: Sequence[LogdirSpec]) -> None:
+    def __init__(self, board: Board, logdir: Logdir) -> None:
         self.publish_early = True
         """Whether to publish while there is more to read."""
         self.has_published = threading.Event()
@@ -46,10 +45,8 @@ class Publisher:
         """The runs that are shown as an index has them."""
         self._shown = _Shown({})
         """`stored` as of the last publication."""
-        self.paced: Collection[Root] = ()
-        """The directories that cost requests to list."""
         self._board = board
-        self._logdirs = tuple(absolute(spec.path) for spec in specs)
+        self._logdir = logdir
         self._scan = Scan()
         """The last scan."""
         self._kinds: set[str] = set()
@@ -117,7 +114,8 @@ class Publisher:
         other_files = [file for run in self._with_problems for file in run.reader.other_files]
         bytes_read = sum(run.reader.bytes_read for run in runs) + self._shown.num_bytes
         bytes_total = sum(run.reader.bytes_total for run in runs) + self._shown.num_bytes
-        num_requests = dict(item for root in self.paced for item in root.num_requests.items())
+        paced = self._logdir.paced
+        num_requests = dict(item for root in paced for item in root.num_requests.items())
         self._board.set_status(
             LoadStatus(
                 loading=loading,
@@ -128,7 +126,7 @@ class Publisher:
                 bytes_read=bytes_read,
                 # Files may have grown since the scan.
                 bytes_total=max(bytes_total, bytes_read),
-                logdirs=self._logdirs,
+                logdirs=tuple(absolute(spec.path) for spec in self._logdir.specs),
                 looked_for=tuple(self._scan.looked_for),
                 missing=tuple(self._scan.missing),
                 problems=tuple(problems)[-MAX_PROBLEMS:],
@@ -136,7 +134,7 @@ class Publisher:
                 past_problems=tuple(self._problems.past),
                 other_files=(*self._scan.other_files, *summed(other_files)),
                 num_requests=sum(num_requests.values()),
-                num_requests_per_scan=sum(root.num_requests_of_listing for root in self.paced),
+                num_requests_per_scan=sum(root.num_requests_of_listing for root in paced),
             )
         )
 

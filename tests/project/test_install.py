@@ -351,7 +351,8 @@ def test_the_tests_of_an_extension_pass_where_only_it_is_installed(
 ) -> None:
     """A sample of `dev.py test --isolated`. Tests that need other distributions are skipped."""
     (project,) = [item for item in projects() if item.folder == "extensions/testing"]
-    wheels = distributions.extensions["testing"], distributions.core
+    extensions = distributions.extensions
+    wheels = extensions["testing"], extensions["formats"], distributions.core
     environment = make_environment(tmp_path / "environment", *wheels)
     result = result_alone(project, environment, distributions, tmp_path)
     assert set(result.reasons) >= {"needs tbcore_graphs"}
@@ -378,7 +379,7 @@ def test_a_new_plugin_works_where_it_is_installed(
     A browser test opens the tab.
     """
     tools = tmp_path / "tools"
-    needed = ("testing",) if KINDS[kind].tab else ("testing", "logs")
+    needed = ("testing", "formats") if KINDS[kind].tab else ("testing", "formats", "logs")
     wheels = [str(distributions.extensions[name]) for name in needed]
     pip("install", "--no-deps", "--target", str(tools), *wheels, python=core_alone.python)
     link_tools(tools, PLUGIN_TOOLS)
@@ -391,7 +392,8 @@ def test_a_new_plugin_works_where_it_is_installed(
     package = [path for path in KINDS[kind].files.values() if path.startswith("tbcore_")]
     assert files == sorted(path.replace("{{name}}", "mine") for path in package)
     site = tmp_path / "site"
-    pip("install", "--no-deps", "--no-index", "--target", str(site), str(wheel))
+    required = [] if KINDS[kind].tab else [str(distributions.extensions["formats"])]
+    pip("install", "--no-deps", "--no-index", "--target", str(site), str(wheel), *required)
     with served(core_alone, runs, tmp_path / "log", PYTHONPATH=str(site)) as get:
         is_active = kind in ("scalars", "page")  # The others have data of their own.
         listing = {"mine": is_active} if KINDS[kind].tab else {}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[2] / "tbcore"
 
-MAX_CODE_LINES = 12_385
+MAX_CODE_LINES = 12_032
 """A feature that needs more says in its commit why the core must have it."""
-MAX_MODULES = 121
-MAX_MODULE_LINES = 460
+MAX_MODULES = 118
+MAX_MODULE_LINES = 449
 
 _LAYOUT = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),

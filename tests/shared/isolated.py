@@ -94,10 +94,10 @@ def main(names: Sequence[str]) -> int:
 def make_tools(project: Project, dist: Path, folder: Path) -> None:
     """Fills a folder with what the tests of a project import besides what it requires.
 
-    That is tbcore-testing from `dist`, and test tools of this environment.
+    That is tbcore-testing with what it requires from `dist`, and test tools of this environment.
     """
-    (testing,) = dist.glob("tbcore_testing-*.whl")
-    pip("install", "--no-compile", "--no-index", "--no-deps", "--target", str(folder), str(testing))
+    kit = [str(w) for name in ("testing", "formats") for w in dist.glob(f"tbcore_{name}-*.whl")]
+    pip("install", "--no-compile", "--no-index", "--no-deps", "--target", str(folder), *kit)
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = PLUGIN_TOOLS if project.shelf == "plugins" else tables["dependency-groups"]["dev"]
     link_tools(folder, wanted)

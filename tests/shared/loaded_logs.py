@@ -94,12 +94,11 @@ class Logs:
     def wait_until(self, is_done: Callable[[], bool]) -> None:
         """Waits until the loader's thread has made `is_done` return true."""
         changed = threading.Event()
-        unsubscribe = self.board.subscribe(changed.set)
+        self.board.subscribe(changed.set)
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_done():
             assert changed.wait(deadline - time.monotonic()), "the loader makes no progress"
             changed.clear()
-        unsubscribe()
 
     @property
     def threads(self) -> list[threading.Thread]:

