@@ -120,8 +120,10 @@ function CopyLink({ state }) {
     const timer = setTimeout(setCopied, COPIED_NOTICE_MS, false);
     return () => clearTimeout(timer);
   }, [isCopied]);
+  // Loaded before the click, since some browsers let only what follows it at once copy.
+  const link = () => import("./state/picture.js").then(({ linkOf }) => linkOf(state)).catch(() => state.link());
   const onClick = async () => {
-    await copy((state.notes.value ?? state).link());
+    await copy(await link());
     setCopied(true);
   };
   return html`<${IconButton}
@@ -130,6 +132,8 @@ function CopyLink({ state }) {
     class="link-button"
     aria-live="polite"
     title="Copy a link to this view, as it is${isLocal ? ", for this machine only" : ""}"
+    onPointerEnter=${link}
+    onFocus=${link}
     onClick=${onClick}
   />`;
 }
