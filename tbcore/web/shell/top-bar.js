@@ -22,9 +22,8 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
   const status = state.status.value;
   const isDark = state.theme.value === "dark";
   const otherTheme = isDark ? "Light theme" : "Dark theme";
-  const runs = { label: "Runs", title: "Runs", "aria-expanded": showsRuns, "aria-controls": "runs" };
   return html`<header class="top-bar">
-    <${IconButton} icon="menu" class="runs-button" ...${runs} onClick=${onRuns} />
+    <${IconButton} icon="menu" class="runs-button" label="Runs" title="Runs" aria-expanded=${showsRuns} aria-controls="runs" onClick=${onRuns} />
     <a class="brand" href=${address("")} aria-label="tbcore">
       <img src=${address("static/tbcore/icon.svg")} alt="" width="20" height="20" />
       <span>tbcore</span>
