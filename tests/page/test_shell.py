@@ -717,9 +717,10 @@ def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any)
     page.get_by_label("Filter tags").fill("loss")
     button = page.get_by_role("button", name="Copy link")
     assert (button.get_attribute("title") or "").endswith(", for this machine only")
-    loaded = "performance.getEntriesByType('resource').some(({name}) => /kept[.]js$/.test(name))"
+    loaded = "performance.getEntriesByType('resource').some(({name}) => /picture[.]js$/.test(name))"
+    assert not page.evaluate(loaded)
+    button.hover()
     page.wait_for_function(f"() => {loaded}")
-    page.evaluate("() => tb.frame()")
     button.click()
     page.get_by_role("button", name="Link copied").wait_for()
     expected = f"{server.url}/#scalars&sort=name&tagQuery=loss"

@@ -140,7 +140,7 @@ function isTyping(event) {
   if (target.closest("dialog, select, textarea") || target.isContentEditable) return true;
   // The focus may still be on the button that opened the menu.
   const root = /** @type {ParentNode} */ (target.getRootNode());
-  return event.key !== "?" && (target.closest("[popover]:popover-open") ?? root.querySelector("[popover=auto]:popover-open")) !== null;
+  return event.key !== "?" && (target.closest(":popover-open") ?? root.querySelector("[popover=auto]:popover-open")) !== null;
 }
 
 // --- page ----------------------------------------------------------------------------------------

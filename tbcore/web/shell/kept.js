@@ -5,7 +5,6 @@
 import { computed, signal } from "@preact/signals-core";
 import { adoptStyles } from "../lib/ui/lazy.js";
 import { forget, isPlain, openPlain, watchLeftOff } from "./state/left-off.js";
-import { linkOf, pictureOf } from "./state/picture.js";
 import { address } from "./state/server.js";
 
 /** @import { Notes, NotesModule } from "../host.js" */
@@ -42,24 +41,19 @@ export function start(state) {
 
 /** @param {State} state */
 async function load(state) {
-  const link = () => linkOf(state);
-  state.notes.value = { ...NONE, link };
-  if (state.status.value?.notes_generation !== undefined) state.notes.value = { ...(await loadNotes(state)), link };
-}
-
-/** @param {State} state */
-async function loadNotes(state) {
+  state.notes.value = NONE;
+  if (state.status.value?.notes_generation === undefined) return;
   /** @type {{ default: NotesModule }} */
   const { default: module } = await import(address("static/notes/index.js"));
   leftOff ??= watchLeftOff(state);
-  return module.start({
+  state.notes.value = await module.start({
     runs: state.allRuns,
     isChosen: (run) => state.selection.value.except.get(run) === true,
     details: state.runDetails,
     generation: computed(() => state.status.value?.notes_generation ?? 0),
     query: Object.assign(computed(() => state.runQuery.value), { set: state.setRunFilter, finds: (/** @type {string} */ run) => state.runFilter.value.matches(run) }),
     address: computed(() => new URL(state.link()).hash),
-    picture: async () => pictureOf(state),
+    picture: async () => (await import("./state/picture.js")).pictureOf(state),
     open: (fragment) => void (location.hash = fragment),
     leftOff: Object.assign(leftOff, { forget: () => forget(state) }),
     isPlain: () => isPlain(state),

@@ -184,8 +184,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     element,
     url,
     fetch(path, init = {}) {
-      const ownSignal = init.signal ? AbortSignal.any([signal, init.signal]) : signal;
-      return trackNetworkErrors(fetch(url(path), { ...init, signal: ownSignal }));
+      return trackNetworkErrors(fetch(url(path), { ...init, signal: AbortSignal.any([signal, init.signal ?? signal]) }));
     },
     fetchJSON: async (path, params) => withoutPrototype(await trackNetworkErrors(getJSON(url(path, params), { signal }))),
     async css(textOrUrl) {
@@ -201,7 +200,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     groupsBy: async (rule) => readable((await import("./state/groupings.js")).groupsBy(state, rule, signal)),
     leftOut: async (...which) => (await import("./state/not-shown.js")).leftOut(state, ...which),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
-    checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),
+    checkOnly: (names) => state.checkOnly([names].flat()),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),
     step: Object.assign(readable(state.step), { set: state.setStep }),
     settings: Object.assign(readable(ownSettings), {

@@ -22,9 +22,8 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
   const status = state.status.value;
   const isDark = state.theme.value === "dark";
   const otherTheme = isDark ? "Light theme" : "Dark theme";
-  const runs = { label: "Runs", title: "Runs", "aria-expanded": showsRuns, "aria-controls": "runs" };
   return html`<header class="top-bar">
-    <${IconButton} icon="menu" class="runs-button" ...${runs} onClick=${onRuns} />
+    <${IconButton} icon="menu" class="runs-button" label="Runs" title="Runs" aria-expanded=${showsRuns} aria-controls="runs" onClick=${onRuns} />
     <a class="brand" href=${address("")} aria-label="tbcore">
       <img src=${address("static/tbcore/icon.svg")} alt="" width="20" height="20" />
       <span>tbcore</span>
@@ -120,8 +119,10 @@ function CopyLink({ state }) {
     const timer = setTimeout(setCopied, COPIED_NOTICE_MS, false);
     return () => clearTimeout(timer);
   }, [isCopied]);
+  // Loaded before the click, since some browsers let only what follows it at once copy.
+  const link = () => import("./state/picture.js").then(({ linkOf }) => linkOf(state)).catch(() => state.link());
   const onClick = async () => {
-    await copy((state.notes.value ?? state).link());
+    await copy(await link());
     setCopied(true);
   };
   return html`<${IconButton}
@@ -130,6 +131,8 @@ function CopyLink({ state }) {
     class="link-button"
     aria-live="polite"
     title="Copy a link to this view, as it is${isLocal ? ", for this machine only" : ""}"
+    onPointerEnter=${link}
+    onFocus=${link}
     onClick=${onClick}
   />`;
 }

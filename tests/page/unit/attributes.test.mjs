@@ -36,7 +36,7 @@ function open(...responses) {
 const nextTask = () => new Promise((done) => setTimeout(done));
 
 /** @param {Attributes} attributes @param {string} text */
-const valuesOf = (attributes, text) => Object.fromEntries(attributes.columnOf(text).value ?? []);
+const valuesOf = (attributes, text) => Object.fromEntries(attributes.valuesOf(text) ?? []);
 
 /** A column of a response. @param {string} text @param {unknown[]} values @param {object} [more] */
 const hparam = (text, values, more = {}) => ({ text, kind: "hparam", name: text, stat: null, step: null, values, ...more });
@@ -50,24 +50,24 @@ test("attributes are requested together, and after a change only for the runs th
     { generation: "g3", is_delta: true, runs: [], columns: [hparam("lr", []), point([], []), step([])] },
   );
   const texts = ["lr", "loss:AT(1e3)", "step"];
-  assert.equal(attributes.columnOf("lr").value, null);
+  assert.equal(attributes.valuesOf("lr"), null);
   const stop = attributes.want(texts);
-  await until(() => attributes.columnOf("step").value !== null);
+  await until(() => attributes.valuesOf("step") !== null);
   assert.deepEqual(asked, [{ columns: texts }]);
   assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1 }, { a: 0.5, b: NaN }, { a: 10 }]);
-  assert.deepEqual(Object.fromEntries(attributes.stepsOf("loss:AT(1e3)").value ?? []), { a: 7, b: 8 });
+  assert.deepEqual(Object.fromEntries(attributes.column("loss:AT(1e3)").steps.value ?? []), { a: 7, b: 8 });
   assert.deepEqual(attributes.column("loss:AT(1e3)").meaning.value, { text: "loss:at(1000)", attribute: { kind: "value", name: "loss", stat: "at", step: 1000 } });
 
   state.generations.value = { all: "2", lists: "1" };
-  await until(() => attributes.columnOf("step").value?.size === 2);
+  await until(() => attributes.valuesOf("step")?.size === 2);
   assert.equal(asked[1].since, "g1");
   assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1, b: "fast" }, { a: 0.5 }, { a: 10, b: 3 }]);
 
-  const before = attributes.columnOf("lr").value;
+  const before = attributes.valuesOf("lr");
   state.generations.value = { all: "3", lists: "1" };
   while (asked.length < 3) await nextTask();
   await nextTask();
-  assert.equal(attributes.columnOf("lr").value, before, "what did not change is the same");
+  assert.equal(attributes.valuesOf("lr"), before, "what did not change is the same");
 
   stop();
   stop();
@@ -80,10 +80,10 @@ test("what is wanted later is requested alone, and what was wanted before is bro
   const answer = (/** @type {string} */ generation, /** @type {string} */ name, /** @type {number} */ value) => ({ generation, is_delta: false, runs: ["a"], columns: [hparam(name, [value])] });
   const { attributes, state, asked } = open(answer("g1", "x", 1), answer("g1", "y", 2), answer("g2", "y", 3), answer("g2", "x", 4));
   const stop = attributes.want(["x"]);
-  await until(() => attributes.columnOf("x").value !== null);
+  await until(() => attributes.valuesOf("x") !== null);
   attributes.want(["y"]);
   attributes.want(["y"]);
-  await until(() => attributes.columnOf("y").value !== null);
+  await until(() => attributes.valuesOf("y") !== null);
   stop();
   state.generations.value = { all: "2", lists: "1" };
   await until(() => valuesOf(attributes, "y").a === 3);
@@ -96,7 +96,7 @@ test("what is wanted later is requested alone, and what was wanted before is bro
 test("times need no request", async () => {
   const { attributes, state, asked } = open();
   attributes.want(["AGE", "took"]);
-  await until(() => attributes.columnOf("took").value !== null);
+  await until(() => attributes.valuesOf("took") !== null);
   assert.deepEqual(["AGE", "took"].map((text) => valuesOf(attributes, text)), [{ a: 10 }, { a: 890 }]);
   // A run whose writer gave its events no time.
   state.runDetails.value = new Map([["c", { start: 0, last: 0, modified: 0, nonfinite: undefined }], ...state.runDetails.value]);
@@ -128,7 +128,7 @@ test("a failure has a reason until a request succeeds", async () => {
 test("names are requested once they are wanted, and again when the lists change", async () => {
   const names = (/** @type {string[]} */ tags) => ({ generation: "g", names: { hparams: [], tags } });
   const { attributes, state, asked } = open(names(["a"]), names(["a", "b"]));
-  attributes.wantNames();
+  attributes.areNamesWanted.value = true;
   await until(() => attributes.names.value !== null);
   state.generations.value = { all: "2", lists: "1" };
   state.generations.value = { all: "3", lists: "2" };

@@ -2,7 +2,8 @@
 
 import { plural } from "tbcore/format.js";
 import { withArchived } from "./archived-query.js";
-import { archivedBy, filesCommand } from "./records.js";
+import { filesCommand } from "./files.js";
+import { archivedBy } from "./records.js";
 
 /** @import { Store } from "./store.js" */
 

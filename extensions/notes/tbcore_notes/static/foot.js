@@ -5,7 +5,7 @@ import { formatName, plural } from "tbcore/format.js";
 import { IconButton, copy } from "tbcore/ui.js";
 import { returnFocus } from "./actions.js";
 import { withArchived } from "./archived-query.js";
-import { filesText } from "./records.js";
+import { filesText } from "./files.js";
 import { Code, commandIn } from "./texts.js";
 
 /** @import { Store } from "./store.js" */

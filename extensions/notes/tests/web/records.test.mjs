@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withArchived } from "../../tbcore_notes/static/archived-query.js";
-import { archivedBy, asksForArchived, changed, filesCommand, filesText, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
+import { filesCommand, filesText } from "../../tbcore_notes/static/files.js";
+import { archivedBy, asksForArchived, changed, labelsOf, merged, wordsOf } from "../../tbcore_notes/static/records.js";
 
 /** @param {unknown} value @param {Partial<import("../../tbcore_notes/static/records.js").NoteRecord>} [more] */
 const record = (value, more) => ({ value, time: 1, by: "me@here", is_own: true, ...more });

@@ -120,7 +120,7 @@ function isForOther(event) {
   const root = /** @type {Document | ShadowRoot} */ (target.getRootNode());
   return (
     target.closest("input:not([type=range], [type=radio], [type=checkbox]), select, textarea, audio, video, [popover], dialog") !== null ||
-    root.querySelector("[popover]:not([popover=manual]):popover-open, dialog[open]") !== null
+    root.querySelector(":popover-open:not([popover=manual]), dialog[open]") !== null
   );
 }
 

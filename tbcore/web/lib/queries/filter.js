@@ -4,7 +4,7 @@ import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
 import { Icon } from "../ui/controls.js";
-import { Lazy } from "../ui/lazy.js";
+import { Lazy, loadingAgain } from "../ui/lazy.js";
 import { globOf, matchesGlob } from "./globs.js";
 
 /**
@@ -146,14 +146,10 @@ export class Matcher {
   #match = signal(null);
   /** The last text for which it could not be loaded. @type {import("@preact/signals-core").Signal<string | null>} */
   #failedText = signal(null);
-  #numFailures = 0;
-  /** The module that is being loaded, or was. @type {Promise<void> | null} */
-  #loading = null;
-  #import;
 
-  /** @param {(attempt: string) => Promise<Match>} load  imports a module, with `attempt` added to its URL: after a failure, browsers load a module again only from another one */
+  /** @param {(attempt: string) => Promise<Match>} load  imports a module, with `attempt` added to its URL */
   constructor(load) {
-    this.#import = load;
+    this.load = loadingAgain(async (attempt) => void (this.#match.value = await load(attempt)));
   }
 
   /** @type {Match} */
@@ -162,18 +158,6 @@ export class Matcher {
     if (this.#failedText.value === text) return { ...DEFAULTS, matches: before, error: "a module cannot be loaded" };
     this.load().catch(() => (this.#failedText.value = text));
     return { ...DEFAULTS, matches: before, numAnswers: -1 };
-  }
-
-  /** Loads the module once, and again after a failure. */
-  load() {
-    return (this.#loading ??= this.#import(this.#numFailures === 0 ? "" : `?attempt=${this.#numFailures}`).then(
-      (match) => void (this.#match.value = match),
-      (error) => {
-        this.#numFailures++;
-        this.#loading = null;
-        throw error;
-      },
-    ));
   }
 }
 

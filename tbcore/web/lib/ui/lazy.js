@@ -28,6 +28,24 @@ export function Lazy({ load, of, ...props }) {
   return Component ? html`<${Component} ...${props} />` : null;
 }
 
+/**
+ * Returns a function that loads a module: once, and again after a failure.
+ * @template T
+ * @param {(attempt: string) => Promise<T>} load  adds `attempt` to the module's URL: after a failure, browsers load a module again only from another one
+ * @returns {() => Promise<T>}
+ */
+export function loadingAgain(load) {
+  let numFailures = 0;
+  /** @type {Promise<T> | null} */
+  let loading = null;
+  return () =>
+    (loading ??= load(numFailures === 0 ? "" : `?attempt=${numFailures}`).catch((error) => {
+      numFailures++;
+      loading = null;
+      throw error;
+    }));
+}
+
 // A sheet is fetched once and shared by all roots that adopt it. Unlike inline styles, adopted
 // sheets comply with a strict Content-Security-Policy.
 

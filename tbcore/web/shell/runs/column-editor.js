@@ -46,7 +46,7 @@ export function ColumnEditor({ state, runs, onClose }) {
   /** The width that names had before columns were added, in CSS pixels; 0 if the list is as wide as it should be. */
   const [nameWidth, setNameWidth] = useState(0);
   useEffect(() => {
-    attributes.wantNames();
+    attributes.areNamesWanted.value = true;
     import("./column-table.js").catch(console.warn); // will be needed soon
     focus();
   }, []);
@@ -60,7 +60,7 @@ export function ColumnEditor({ state, runs, onClose }) {
   const columns = parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value);
   const texts = columns.map(({ text }) => text);
   const isComplete = isFact || (name !== "" && (!number || number.pattern.test(step.trim())));
-  const isReading = columns.some(({ text }) => !attributes.columnOf(text).value);
+  const isReading = columns.some(({ text }) => !attributes.valuesOf(text));
   useEffect(() => {
     if (nameWidth === 0 || isReading) return undefined;
     const frame = requestAnimationFrame(() => {
@@ -156,7 +156,7 @@ function Downloads({ state, runs, columns, isDisabled }) {
   const groupOf = state.groupOf.value;
   const average = state.rules.value?.average.value ?? "mean";
   const spread = state.rules.value?.spread.value ?? "deviation";
-  const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value, last: lastIn(attributes, attribute) }));
+  const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.valuesOf(text), steps: attributes.column(text).steps.value, last: lastIn(attributes, attribute) }));
   /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
   const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
   return html`<button type="button" class="tb-button" disabled=${isDisabled} title="All runs of the list with all columns, in full precision" onClick=${() => download(tableOf(runs, groupOf, given()), "runs.csv")}>

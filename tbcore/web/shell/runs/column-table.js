@@ -44,18 +44,18 @@ export function makeTable(state) {
   /** The statistics of each column by group, for groups of these runs; null for a column without averages. */
   const statistics = computed(() =>
     columns.value.map(({ text, attribute }) => {
-      const values = hasAverages(attribute) ? attributes.columnOf(text).value : null;
+      const values = hasAverages(attribute) ? attributes.valuesOf(text) : null;
       return members.value && values && groupStatistics(members.value, values, average.value, lastIn(attributes, attribute), attribute, spread.value);
     }),
   );
   const decimals = computed(() =>
-    columns.value.map(({ text, attribute }, i) => decimalsOf(statistics.value[i], average.value) || decimalsOfColumn(attributes.columnOf(text).value, attribute)),
+    columns.value.map(({ text, attribute }, i) => decimalsOf(statistics.value[i], average.value) || decimalsOfColumn(attributes.valuesOf(text), attribute)),
   );
   const widths = computed(() =>
     columns.value.map((column, i) => {
-      const values = attributes.columnOf(column.text).value;
+      const values = attributes.valuesOf(column.text);
       const { figureChars, countChars } = measureGroups(statistics.value[i], average.value, sorted.value?.column === column ? marks.value : null, decimals.value[i]);
-      const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
+      const stepChars = measureSteps(column, attributes.column(column.text).steps.value);
       return { ...measureColumn(column, values, figureChars, decimals.value[i]), stepChars, markChars: countChars };
     }),
   );
@@ -67,7 +67,7 @@ export function makeTable(state) {
   });
   /** The column that the list is sorted by, with its values, once they are read, and the groups. */
   const sorting = computed(() => {
-    const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
+    const values = sorted.value && attributes.valuesOf(sorted.value.column.text);
     return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, groups: statistics.value[columns.value.indexOf(sorted.value.column)] };
   });
   /** The hyperparameters that may tell which runs of groups are pairs, where means are compared. */
@@ -76,7 +76,7 @@ export function makeTable(state) {
   const marks = computed(() => {
     const { column, values, isDescending, groups } = sorting.value ?? {};
     if (!column || !values || !members.value || !hasAverages(column.attribute)) return null;
-    const hparams = repetitions.value.map((text) => /** @type {const} */ ([text, attributes.columnOf(text).value ?? new Map()]));
+    const hparams = repetitions.value.map((text) => /** @type {const} */ ([text, attributes.valuesOf(text) ?? new Map()]));
     return marksOfColumn(members.value, values, lastIn(attributes, column.attribute), column.attribute, isDescending === true, hparams, average.value === "mean" ? undefined : (groups ?? undefined));
   });
   /** The widths of the columns in a list of these rows. Those that are empty there have few characters. @param {readonly Row[]} rows @returns {Widths} */
@@ -85,7 +85,7 @@ export function makeTable(state) {
       const { heading, attribute, text } = columns.value[i];
       const isEmpty = rows.every((row) => cellOf(table, i, row).text === "");
       if (isEmpty) return { ...width, numChars: Math.min(heading.length, EMPTY_CHARS) + (sorted.value?.column.text === text ? ORDER_CHARS : 0), stepChars: 0, markChars: 0 };
-      const values = attributes.columnOf(text).value;
+      const values = attributes.valuesOf(text);
       if (!values || attribute?.kind !== "fact") return width;
       return { ...width, numChars: rows.reduce((most, { kind, runs }) => Math.max(most, kind === "run" ? 0 : formatSpan(runs, values, attribute).length), width.numChars) };
     });
@@ -139,7 +139,7 @@ function Heads({ table, rows, widths }) {
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useHiddenParts(row, widths, rows, state.noted.value);
   // Waits for the groups and the values, since figures of groups are wide.
-  const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
+  const isRead = !(state.groupRule.value && !state.groupOf.value) && columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).valuesOf(text));
   const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, state.rules.value?.figure.value]]);
   useEffect(() => {
     if (isRead) fitListFor(shown);
@@ -264,7 +264,7 @@ function useHiddenParts(heads, widths, rows, noted) {
 function cellOf({ state, columns, average, decimals, marks, sorted, statistics }, i, { kind, name, runs, depth }) {
   const column = columns.value[i];
   const { attribute } = column;
-  const values = attributesFor(state).columnOf(column.text).value;
+  const values = attributesFor(state).valuesOf(column.text);
   if (column.error !== null) return { text: "", title: column.title, isOwn: true };
   if (!values) return { text: "…", title: "Reading values…", isOwn: false };
   // A group of one run is shown as the run.
@@ -284,7 +284,7 @@ function cellOf({ state, columns, average, decimals, marks, sorted, statistics }
     const span = formatSpan(runs, values, attribute);
     return { text: span, title: span ? `${column.title} of the runs inside: ${span}` : undefined, isOwn };
   }
-  const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
+  const at = isOwn ? attributesFor(state).column(column.text).steps.value?.get(name) : undefined;
   const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}${best?.title ? `\n${best.title}` : ""}`;
   return { text: formatCell(value, attribute, decimals.value[i]), step: formatCellStep(attribute, at), title, isOwn, mark, counts };
 }

@@ -193,7 +193,7 @@ function previewOf(rule, runs, state) {
   const attributes = attributesFor(state);
   if (rule === "") return NO_PREVIEW;
   try {
-    const groupOf = groupRuns(rule, runs, expressionOf, (text) => attributes.columnOf(text).value, attributes.nameOf);
+    const groupOf = groupRuns(rule, runs, expressionOf, attributes.valuesOf, attributes.nameOf);
     if (!groupOf) return null;
     for (const text of attributesOf(rule)) {
       const mistake = attributes.mistakeIn(text);

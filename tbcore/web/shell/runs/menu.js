@@ -10,7 +10,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { labelOf } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
-import { chooseColor, chosenColors } from "../state/picture.js";
+import { chooseColor } from "../state/picture.js";
 import { divergedRuns } from "./rows.js";
 
 /** @import { Plugin } from "../../host.js" */
@@ -41,7 +41,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
     keepColor?.(shownName, color);
     chooseColor(state, shownName, keepColor ? null : color);
   };
-  const hasColor = shownName !== null && (chosenColors(state).has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
+  const hasColor = shownName !== null && (state.chosenColors.value.has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
   // Narrow rows have no room for this button.
   const [hasNoButton] = useState(() => /** @type {Element} */ (menu.event.target).closest(".tb-row")?.querySelector(".tb-run-only")?.getClientRects().length === 0);
   const diverged = divergedRuns(state, row.runs);

@@ -44,7 +44,7 @@ export function attributesFor(state) {
 /** What completes queries: the names of all attributes, which are kept up to date from now on, and words of notes; null until they are read. @param {ServerState} state @returns {ReadonlySignal<(AttributeNames & Pick<Names, "words">) | null>} */
 export function namesFor(state) {
   const attributes = attributesFor(state);
-  attributes.wantNames();
+  attributes.areNamesWanted.value = true;
   return computed(() => attributes.names.value && { ...attributes.names.value, words: state.notes.value?.words.value });
 }
 
@@ -52,9 +52,9 @@ export function namesFor(state) {
 export class Attributes {
   /** The attributes that are wanted. @type {Signal<ReadonlySet<string>>} */
   wanted = signal(new Set());
-  /** Whether the names are wanted. */
+  /** Whether the names are wanted, and kept up to date. */
   areNamesWanted = signal(false);
-  /** Null until they are read, for which `wantNames` asks. @type {Signal<AttributeNames | null>} */
+  /** Null until they are read. @type {Signal<AttributeNames | null>} */
   names = signal(null);
   /** The wanted attributes that no run has, and the close ones that some run has. @type {Signal<ReadonlyMap<string, readonly string[]>>} */
   unknown = signal(new Map());
@@ -62,8 +62,8 @@ export class Attributes {
   error = signal(null);
   /** By attribute. @type {Map<string, Column>} */
   #columns = new Map();
-  /** How often each attribute is wanted. @type {Map<string, number>} */
-  #counts = new Map();
+  /** What was asked for and is still wanted. @type {Set<readonly string[]>} */
+  #asked = new Set();
 
   /** @param {ServerState} state */
   constructor(state) {
@@ -75,28 +75,17 @@ export class Attributes {
    * @param {readonly string[]} texts
    */
   want(texts) {
-    this.#count(texts, 1);
-    let isWanted = true;
+    const own = [...texts];
+    this.#asked.add(own);
+    this.#update();
     return () => {
-      if (isWanted) this.#count(texts, -1);
-      isWanted = false;
+      this.#asked.delete(own);
+      this.#update();
     };
   }
 
-  /** Asks for `names`, which are kept up to date from now on. */
-  wantNames() {
-    this.areNamesWanted.value = true;
-  }
-
-  /** The values of an attribute by run; null until they are read. Runs that lack it are not in the map. @param {string} text @returns {ReadonlySignal<ReadonlyMap<string, AttributeValue> | null>} */
-  columnOf(text) {
-    return this.column(text).values;
-  }
-
-  /** The steps of these values, if they are values of a tag. @param {string} text @returns {ReadonlySignal<ReadonlyMap<string, number> | null>} */
-  stepsOf(text) {
-    return this.column(text).steps;
-  }
+  /** The values of an attribute by run; null until they are read. @param {string} text */
+  valuesOf = (text) => this.column(text).values.value;
 
   /** What is wrong with a text that names no attribute; null if nothing is, or while it is read. @param {string} text */
   mistakeIn(text) {
@@ -117,15 +106,9 @@ export class Attributes {
     return column;
   }
 
-  /** @param {readonly string[]} texts @param {1 | -1} change */
-  #count(texts, change) {
-    for (const text of texts) {
-      const count = (this.#counts.get(text) ?? 0) + change;
-      if (count > 0) this.#counts.set(text, count);
-      else this.#counts.delete(text);
-    }
-    const wanted = this.wanted.peek();
-    if (wanted.size === this.#counts.size && [...this.#counts.keys()].every((text) => wanted.has(text))) return;
-    this.wanted.value = new Set(this.#counts.keys());
+  #update() {
+    const wanted = new Set([...this.#asked].flat());
+    const before = this.wanted.peek();
+    if (wanted.size !== before.size || [...wanted].some((text) => !before.has(text))) this.wanted.value = wanted;
   }
 }

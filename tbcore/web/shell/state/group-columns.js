@@ -80,7 +80,7 @@ export function marksOfColumn(members, values, last, attribute, isDescending, hp
 
 /** The hyperparameters that number repetitions; none while their names are read. @param {import("./attributes.js").Attributes} attributes */
 export function repetitionsIn(attributes) {
-  attributes.wantNames();
+  attributes.areNamesWanted.value = true;
   return attributes.names.value?.hparams.filter(isRepetition).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
 }
 
@@ -92,7 +92,7 @@ export function lastOf(attribute) {
 /** The last values of the runs behind a column of lowest or highest values, and their steps for one of values at a step; null for another column, and before they are read. @param {import("./attributes.js").Attributes} attributes @param {Attribute | null} attribute @returns {Values | null} */
 export function lastIn(attributes, attribute) {
   const last = lastOf(attribute);
-  return last === null ? null : attribute?.stat === "at" ? attributes.stepsOf(last).value : attributes.columnOf(last).value;
+  return last === null ? null : attribute?.stat === "at" ? attributes.column(last).steps.value : attributes.valuesOf(last);
 }
 
 /** What groups show in a column of a tag's values, in words. @param {Average} average @param {Spread} spread */

@@ -28,8 +28,7 @@ export function groupingBy(state, rule, before, hasClose = false) {
   const error = attributesOf(rule).reduce((/** @type {string | null} */ found, text) => found ?? mistakeIn(state, text, hasClose), null);
   try {
     const isGrouped = rule !== "" && attributesOf(rule).every((text) => attributes.mistakeIn(text) === null);
-    const columnOf = (/** @type {string} */ text) => attributes.columnOf(text).value;
-    return { groupOf: isGrouped ? (groupRuns(rule, state.allRuns.value, expressionOf, columnOf, attributes.nameOf) ?? before) : null, error };
+    return { groupOf: isGrouped ? (groupRuns(rule, state.allRuns.value, expressionOf, attributes.valuesOf, attributes.nameOf) ?? before) : null, error };
   } catch (caught) {
     return { groupOf: null, error: caught instanceof Error ? caught.message : String(caught) };
   }
@@ -51,7 +50,7 @@ export function mistakeIn(state, text, hasClose) {
  */
 export function differingHparams(state, signal) {
   const attributes = attributesFor(state);
-  attributes.wantNames();
+  attributes.areNamesWanted.value = true;
   let stop = () => {};
   const names = computed(() => attributes.names.value?.hparams.slice(0, MAX_HPARAMS).map((name) => formatAttribute({ kind: "hparam", name })) ?? []);
   const end = names.subscribe((texts) => {
@@ -64,7 +63,7 @@ export function differingHparams(state, signal) {
   });
   return computed(() =>
     names.value.flatMap((name) => {
-      const values = new Set(attributes.columnOf(name).value?.values());
+      const values = new Set(attributes.valuesOf(name)?.values());
       const areMany = [...values].filter((value) => typeof value === "number").length > MAX_NUMBERS;
       const numRanges = areMany ? new Set([...values].map(rangeText)).size : 0;
       return values.size > 1 && (values.size < state.allRuns.value.length || numRanges > 1) ? [{ name, numValues: values.size, numRanges }] : [];

@@ -1,7 +1,7 @@
-/** All of what the page shows, as the fragment of an address that shows the same in every browser; and the link to copy. Loaded after the first tab. */
+/** All of what the page shows, as the fragment of an address that shows the same in every browser; and the link to copy. Loaded when one is wanted. */
 
 import { formatAddress, parseAddress } from "../../lib/address.js";
-import { formatLists, parseLists } from "../../lib/text-names.js";
+import { formatLists } from "../../lib/text-names.js";
 import { openPreferences } from "./reader-state.js";
 import { selectionToText } from "./selection.js";
 
@@ -53,15 +53,9 @@ function textOf(colors) {
   return formatLists(Array.from(colors, ([name, color]) => [name, color.slice(1)])) ?? NO_COLORS;
 }
 
-/** The chosen colours that show: those of the address, or else the reader's. @param {State} state @returns {ReadonlyMap<string, string>} */
-export function chosenColors({ linkedColors, colorOverrides }) {
-  if (!linkedColors.value) return new Map(Object.entries(colorOverrides.values.value));
-  return new Map(parseLists(linkedColors.value).flatMap(([name, color]) => (color ? [[name, `#${color}`]] : [])));
-}
-
 /** Chooses a colour for a run or a group, also in place of that of the address; null takes it back. @param {State} state @param {string} name @param {string | null} color */
 export function chooseColor(state, name, color) {
-  const colors = new Map(chosenColors(state));
+  const colors = new Map(state.chosenColors.value);
   if (color === null) colors.delete(name);
   else colors.set(name, color);
   state.colorOverrides.set(name, color);

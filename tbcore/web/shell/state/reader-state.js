@@ -72,6 +72,11 @@ export class State extends ServerState {
   colorOverrides = openPreferences("#colors");
   /** Those of the address in their place, as `picture.js` writes them; "" if it has none. */
   linkedColors = signal("");
+  /** Those that show: of the address, or else the reader's. */
+  chosenColors = computed(() => {
+    const linked = this.linkedColors.value;
+    return new Map(linked ? parseLists(linked).flatMap(([name, color]) => (color ? [[name, `#${color}`]] : [])) : Object.entries(this.colorOverrides.values.value));
+  });
 
   // --- computed from these and the server's data
 
@@ -155,8 +160,8 @@ export class State extends ServerState {
       }, console.warn);
     });
     effect(() => void (document.documentElement.dataset.theme = this.theme.value));
-    darkSystem().addEventListener("change", () => {
-      if (readStored(THEME_KEY, String) === null) this.theme.value = systemTheme();
+    this.#dark.addEventListener("change", () => {
+      if (readStored(THEME_KEY, String) === null) this.theme.value = this.#systemTheme;
     });
   }
 
@@ -214,7 +219,7 @@ export class State extends ServerState {
   toggleTheme = () => {
     this.theme.value = this.theme.value === "dark" ? "light" : "dark";
     // The system's own theme is not stored, so that the page follows the system again.
-    store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
+    store(THEME_KEY, this.theme.value === this.#systemTheme ? null : this.theme.value);
   };
 
   /**
@@ -234,12 +239,16 @@ export class State extends ServerState {
    */
   withChosen(colors, noted) {
     const chosen = new Map(colors);
-    const linked = this.linkedColors.value;
-    const own = linked ? parseLists(linked).map(([name, color]) => [name, `#${color}`]) : Object.entries(this.colorOverrides.values.value);
-    for (const [name, color] of [...Array.from(noted, ([name, { color }]) => [name, color ?? ""]), ...own]) {
+    for (const [name, color] of [...Array.from(noted, ([name, { color }]) => [name, color ?? ""]), ...this.chosenColors.value]) {
       if (chosen.has(name) && /^#[0-9a-f]{6}$/i.test(color)) chosen.set(name, color);
     }
     return chosen;
+  }
+
+  #dark = matchMedia("(prefers-color-scheme: dark)");
+  /** @returns {Theme} */
+  get #systemTheme() {
+    return this.#dark.matches ? "dark" : "light";
   }
 
   /** The choices that are texts, with their names in the address. */
@@ -347,16 +356,6 @@ function withPrevious(text, subject, matcher, heldFor) {
   /** @type {Filter | undefined} */
   let previous;
   return () => (previous = makeFilter(text.value, previous, subject, matcher, heldFor));
-}
-
-/** The media query that is true if the system's theme is dark. */
-function darkSystem() {
-  return matchMedia("(prefers-color-scheme: dark)");
-}
-
-/** @returns {Theme} */
-function systemTheme() {
-  return darkSystem().matches ? "dark" : "light";
 }
 
 // --- preferences ---------------------------------------------------------------------------------

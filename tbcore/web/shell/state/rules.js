@@ -111,7 +111,7 @@ export class Rules {
     const { colorRule, allRuns, runs, theme } = this.#state;
     const { groupOf } = this.grouping.value;
     const isUsed = colorRule.value !== "" && this.colorError.value === null;
-    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf, this.average.value, allRuns.value) ?? this.#lastColors));
+    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, attributesFor(this.#state).valuesOf, this.average.value, allRuns.value) ?? this.#lastColors));
   });
 
   /**
@@ -147,7 +147,4 @@ export class Rules {
     this.#state = state;
     effect(() => attributesFor(state).want([state.groupRule.value, state.colorRule.value].flatMap(attributesOf)));
   }
-
-  /** The values of an attribute by run; null while they are read. @param {string} text */
-  columnOf = (text) => attributesFor(this.#state).columnOf(text).value;
 }

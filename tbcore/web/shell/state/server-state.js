@@ -42,7 +42,7 @@ export class ServerState {
   });
   /** Names of all runs, in the order of data/runs. @type {Signal<string[]>} */
   allRuns = signal([]);
-  /** What users have noted about runs, and the link to copy; null until it is loaded. @type {Signal<(Notes & { link: () => string }) | null>} */
+  /** What users have noted about runs; null until it is loaded. @type {Signal<Notes | null>} */
   notes = signal(null);
   /** Names and colours that users gave to runs. */
   noted = computed(() => this.notes.value?.runs.value ?? new Map());

@@ -3,6 +3,8 @@
  * relative to the page, so they also work under a path prefix.
  */
 
+import { loadingAgain } from "../../lib/ui/lazy.js";
+
 /** An error response of the server. Its `message` is the first line of a plain-text response, or else the status. */
 export class ServerError extends Error {
   /**
@@ -120,18 +122,18 @@ const LOAD_DELAY_MS = 3000;
 export function watchUpdates(listener) {
   let closing = new AbortController();
   let retry = () => {};
+  const loadSources = loadingAgain((attempt) => import(`./other-sources.js${attempt}`));
   /** @type {FallBack} */
-  const fallBackTo = async (name, attempt = 0) => {
+  const fallBackTo = async (name) => {
     closing.abort();
     const { signal } = (closing = new AbortController());
     try {
-      // After a failure, browsers load a module again only from a different URL.
-      const sources = await import(`./other-sources.js${attempt ? `?${attempt}` : ""}`);
+      const sources = await loadSources();
       if (!signal.aborted) retry = sources[name](listener, signal, fallBackTo);
     } catch {
       if (signal.aborted) return;
       listener.onConnection("retrying");
-      setTimeout(fallBackTo, LOAD_DELAY_MS, name, attempt + 1);
+      setTimeout(fallBackTo, LOAD_DELAY_MS, name);
     }
   };
   if (typeof SharedWorker === "function") retry = fromWorker(listener, closing.signal, fallBackTo);
@@ -144,7 +146,7 @@ export function watchUpdates(listener) {
  * Listens to the server until the signal is aborted, and calls `fallBackTo` with the name of another
  * source if this one does not work. Returns a function that reconnects at once.
  * @typedef {(listener: Listener, signal: AbortSignal, fallBackTo: FallBack) => () => void} Source
- * @typedef {(name: "fromStream" | "fromPolling", attempt?: number) => void} FallBack
+ * @typedef {(name: "fromStream" | "fromPolling") => void} FallBack
  */
 
 /** Listens to the shared worker. @type {Source} */

@@ -151,13 +151,11 @@ export function runState({ last, modified, source }, now) {
  */
 export function orderRuns(runs, sort, details) {
   if (sort !== "start" && sort !== "last") return runs;
-  const times = new Map(
-    runs.map((run) => {
-      const time = details.value.get(run)?.[sort] ?? -Infinity;
-      return [run, sort === "last" ? Math.floor(time / ORDER_SECONDS) : time];
-    }),
-  );
-  const timeOf = (/** @type {string} */ run) => times.get(run) ?? -Infinity;
+  const known = details.value;
+  const timeOf = (/** @type {string} */ run) => {
+    const time = known.get(run)?.[sort] ?? -Infinity;
+    return sort === "last" ? Math.floor(time / ORDER_SECONDS) : time;
+  };
   return [...runs].sort((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)));
 }
 
