@@ -57,8 +57,8 @@ def number_texts(numbers: NDArray[Any]) -> list[str]:
     for index in np.flatnonzero(~np.isfinite(numbers)).tolist():
         texts[index] = f'"{nonfinite_name(numbers[index])}"'
     if numbers.dtype == np.float32:
-        large = np.flatnonzero(np.abs(numbers) >= 1 << 24)
-        for index, text in zip(large, number_texts(numbers[large].astype(np.float64)), strict=True):
+        large = np.flatnonzero(np.abs(numbers) >= 1 << 24).tolist()
+        for index, text in zip(large, number_texts(numbers[large].astype(float)), strict=True):
             texts[index] = text
     return texts
 
