@@ -185,6 +185,15 @@ def test_cells_are_the_same_beside_others(separator: str, tmp_path: Path) -> Non
         "null": None, "[1]": None, "x": None, "-": None, "1" * 20: float("1" * 20),
         "0.1000000000000000055511151231257827": 0.1, "5e-324": 5e-324,
     }  # fmt: skip
+    if separator != ",":  # Then a comma is a decimal point.
+        cells |= {
+            "1,5": 1.5,
+            ",5": 0.5,
+            "-2,": -2.0,
+            "1,5e-3": 1.5e-3,
+            "1,2,3": None,
+            "1,2.3": None,
+        }
     path = tmp_path / "metrics.csv"
     for first in ("2", "", '"2"', "x", "[1", "{"):
         for cell, value in cells.items():
