@@ -28,7 +28,7 @@ _SHOWN_BY = {
     "unknown": "the program that wrote them",
     "log": f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`, in a directory of this machine",
     "mlflow": "tbcore in the database that `mlflow migrate-filestore` makes of such folders",
-    "twin": "the event files beside them, which have the same numbers",
+    "twin": "the event files beside them; where these lack columns, a line names some",
 }
 
 

@@ -89,6 +89,22 @@ class Runs:
     def reader(self, run: SourceRun) -> Reader:
         return Reader(self, run.files[0].path)
 
+    def columns(self, file: EventFile) -> Sequence[str]:
+        """The columns that have a number in the first lines, and those that have nothing yet."""
+        with opened(file) as source:
+            head, header = read_head(source)
+        if header is None:
+            return ()
+        cells = cells_of(head[len(header.line) : head.rfind(b"\n") + 1], header)
+        has_more, found = len(head) < file.size, list[str]()
+        for index, name in enumerate(header.names):
+            own = cells.has_value
+            has_number = own[:, index].any() if own is not None else len(cells.steps)
+            is_open = has_more and index not in cells.words
+            if name and index != header.step and (has_number or is_open):
+                found.append(name)
+        return found
+
 
 class Reader:
     """Reads one file."""

@@ -41,7 +41,7 @@ def test_check_reads_the_logs_of_other_programs(
     assert re.fullmatch(r"4 runs, 4 files \(.* kB\): all can be read", first)
     assert lines[-2:] == [
         f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
-        "shown by the event files beside them, which have the same numbers",
+        "shown by the event files beside them; where these lack columns, a line names some",
         "logs of other programs, most of which have no checksums: 2 runs, for example "
         f"{logs / 'version_0' / 'metrics.csv'}",
     ]
@@ -316,6 +316,40 @@ def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Pat
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
     assert sorted(scan.runs) == ["x", "x/log", "x/log_2", "y"]
     assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+
+
+def test_columns_that_event_files_lack_are_named(
+    tbcore_client: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once for all logs that lack the same; not columns of words, nor empty ones."""
+    for run, last in {"a": "2", "b": "2", "c": ""}.items():
+        write_run(tmp_path, run, scalars={"opt/LR": [1.0]})
+        text = f"step,lr,Loss,host,none\n0,1,{last},x,\n"
+        (tmp_path / run / "metrics.csv").write_text(text)
+    shutil.copytree(LIGHTNING / "both", tmp_path / "both")
+    write_run(tmp_path, "out", scalars={"my/extra": [1.0]})
+    state = tmp_path / "out" / "checkpoint-2" / "trainer_state.json"
+    state.parent.mkdir()
+    rows = [{"step": n, "loss": 1.0, "lr": 1, "x": 1, "eval_y": 2} for n in range(2_000)]
+    state.write_text(json.dumps({"log_history": rows}))
+    lacks = "{}: not shown, since event files are beside it, but these lack its columns {}; "
+    lacks += "`tbcore serve --formats all` shows it, and others like it"
+    lines = [
+        lacks.format(tmp_path / "a" / "metrics.csv", "Loss"),
+        lacks.format(state, "train/loss, train/lr, train/x and 1 more"),
+    ]
+    assert tbcore_client(tmp_path).get("data/status").json()["problems"] == lines
+    assert main(["ls", str(tmp_path)]) == 3
+    assert capsys.readouterr().err.count("these lack") == 2
+    assert main(["check", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [f"{each['path']}: {each['message']}" for each in found] == lines
+    logs = tbcore.open(tmp_path)
+    assert [*logs["c"].tags, *logs["a"].tags, *logs["b"].tags] == ["opt/LR"] * 3
+    assert logs.problems == lines[:1]
+    write_run(tmp_path, "a", scalars={"loss": [1.0]})
+    logs.refresh()
+    assert logs.problems == [lines[0].replace("/a/", "/b/")]
 
 
 def test_a_name_is_one_step() -> None:

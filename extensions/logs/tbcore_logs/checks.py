@@ -22,6 +22,7 @@ from tbcore.engine import (
     one_line,
     plural,
     size,
+    unshown_in,
 )
 from tbcore.values import SESSION_START_TAG
 from tbcore_logs.batch_reader import BatchReader
@@ -161,6 +162,11 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         if num_rows := _num_orphaned(view, files):
             orphaned[run] = num_rows
     multiplexer = Multiplexer(views)
+    by_directory = {os.path.dirname(files[0].path): views[run] for run, files in events.items()}
+    findings += [
+        Finding("left out", path, line, is_damage=False)
+        for path, line in unshown_in(found.twins, by_directory)
+    ]
     findings += _undecodable(views, multiplexer)
     batches = BatchReader()
     for each in batches.read(batches.run(run, files) for run, files in sources.items()):
