@@ -60,6 +60,8 @@ class FileReader:
         """What the user called the run; empty if that is not known yet."""
         self.project = ""
         """With the entity before it."""
+        self.group = ""
+        """The group that the user gave, of runs with any hyperparameters."""
         self.facts = RunFacts()
         """What was read so far, without hyperparameters. It has a start time once the run began."""
         self.goes_on = False
@@ -184,8 +186,8 @@ class FileReader:
         for config in found[4]:
             self._configure(config)
         # Of a field that does not repeat, the last value counts.
-        self.name, notes, group, sweep, entity, project = (
-            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12, 2, 3)
+        self.name, notes, self.group, sweep, entity, project, job_type = (
+            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12, 2, 3, 7)
         )
         self.project = f"{entity}/{project}"
         tags = b", ".join(found[10]).decode(errors="replace")
@@ -194,8 +196,10 @@ class FileReader:
         self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
         # The fields `resumed` and `resume`: it was allowed. Offline runs have only the second.
         self.goes_on = any(found[18] + found[24])
-        texts = {"notes": notes, "tags": tags, "sweep": sweep}
-        self.facts = RunFacts({}, {k: v for k, v in texts.items() if v}, group, started, status=3)
+        texts = {"notes": notes, "tags": tags, "sweep": sweep, "job_type": job_type}
+        texts["project"] = self.project.strip("/")
+        own = {tag: text for tag, text in texts.items() if text}
+        self.facts = RunFacts({}, own, started=started, status=3)
 
     def _configure(self, config: bytes) -> None:
         for number_, item in _values(config):

@@ -116,6 +116,8 @@ def _joined(readers: Sequence[FileReader]) -> RunFacts:
     """The facts from all files of a run; those of later files replace earlier ones."""
     facts, first = readers[-1].facts, readers[0].facts
     texts = {tag: text for each in readers for tag, text in each.facts.texts.items()}
-    group = next((each.facts.group for each in reversed(readers) if each.facts.group), "")
+    # No group of RunFacts: in W&B, runs of one group may have different hyperparameters.
+    group = next((each.group for each in reversed(readers) if each.group), None)
     config = {key: value for each in readers for key, value in each.config()}
-    return facts._replace(hparams=config, texts=texts, group=group, started=first.started)
+    config = {"group": group, **config} if group else config
+    return facts._replace(hparams=config, texts=texts, started=first.started)

@@ -100,7 +100,7 @@ def test_hyperparameters_equal_the_truth(name: str) -> None:
 def test_hyperparameters_of_runs() -> None:
     logs = tbcore.open(SAMPLES)
     lightning = {
-        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9, 0.99]"
+        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9,0.99]"
     }  # fmt: skip
     assert logs["lightning-2.6/lightning_logs/version_2"].hparams == lightning
     assert logs["ultralytics/exp"].hparams["model"] == "yolov8n.pt"
