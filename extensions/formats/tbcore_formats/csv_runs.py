@@ -117,6 +117,8 @@ class Reader:
         self._end = b""
         """The last bytes that were read, with a line break."""
         self._beside: Known = (None, RunFacts())
+        self.unfinished: dict[str, tuple[int, int]] = {}
+        """See FormatReader."""
         self._num_rows = 0
         self._has_steps = True
         self._may_decide_again = False
@@ -182,8 +184,11 @@ class Reader:
         end = piece.rfind(b"\n") + 1
         is_torn = end < len(piece) and is_being_written(file)
         num_separators = piece.count(self._header.separator.encode(), end)
+        self.unfinished = {}
         if num_separators >= len(self._header.names) - 1 and not is_torn:
             return piece + b"\n", True, False
+        if piece[end:].strip():
+            self.unfinished[self._path] = self.offset + end, self.offset + len(piece)
         return piece[:end], True, is_torn
 
     def _points(self, piece: bytes, at: float) -> Iterator[Mapping[str, Points] | str]:

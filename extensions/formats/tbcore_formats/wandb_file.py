@@ -68,6 +68,10 @@ class FileReader:
         """Whether the run continues one that an earlier file began."""
         self.is_unfinished = False
         """Whether the last block has damage, and its writer may still mend that."""
+        self.unfinished: tuple[int, int] | None = None
+        """The offset of the record within which the file ends, and the size of the file."""
+        self._began_at = 0
+        """Offset of the first chunk of the last record that was found."""
         self._parts: list[bytes] | None = None
         """The chunks of a record that has no end yet; None between records."""
         self._has_damage = False
@@ -144,6 +148,8 @@ class FileReader:
                     self._rows.lines[_DAMAGED] = None
                 at += left
                 continue
+            if kind in (_FULL, _FIRST):
+                self._began_at = begin + at
             at += _CHUNK.size + length
             if (self._parts is None) != (kind in (_FULL, _FIRST)):
                 self._rows.lines[_DAMAGED] = None
@@ -155,7 +161,10 @@ class FileReader:
                     yield b"".join(self._parts)
                 if kind in (_FULL, _LAST) or len(self._parts) > _MAX_CHUNKS:
                     self._parts = None
-        self.offset = begin + at
+        self.offset, self.unfinished = begin + at, None
+        if is_last and not self._has_damage and (self._parts is not None or any(view[at:])):
+            first = self.offset if self._parts is None else self._began_at
+            self.unfinished = first, begin + size
 
     def add(self, record: bytes) -> None:
         """Adds the content of a record."""

@@ -95,6 +95,12 @@ class Reader:
         self._readers: dict[str, FileReader] = {}
         """By path."""
 
+    @property
+    def unfinished(self) -> dict[str, tuple[int, int]]:
+        """See FormatReader."""
+        found = {path: each.unfinished for path, each in self._readers.items()}
+        return {path: each for path, each in found.items() if each}
+
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         if [*self._readers] != [file.path for file in files[: len(self._readers)]]:
             # A file is gone, belongs to another run now, or was added before others.

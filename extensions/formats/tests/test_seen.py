@@ -29,6 +29,8 @@ SAMPLES = Path(__file__).parent / "samples"
 MLFLOW = lzma.decompress((SAMPLES.parent / "mlflow_samples" / "mlflow.db.xz").read_bytes())
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
 
+WANDB = "wandb/offline-run-20261126_202147-0mkcvqnq/run-0mkcvqnq.wandb"
+
 
 def test_check_reads_the_logs_of_other_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -47,7 +49,8 @@ def test_check_reads_the_logs_of_other_programs(
     ]
     csv, wandb = tmp_path / "csv" / "metrics.csv", tmp_path / "run-x.wandb"
     last, first_ = (tmp_path / f"checkpoint-{n}" / "trainer_state.json" for n in (30, 20))
-    data = (SAMPLES.parent / "wandb_samples" / "torn" / "run-torn.wandb").read_bytes()
+    torn, cut = tmp_path / "torn" / "log.csv", tmp_path / "run-y.wandb"
+    data = (SAMPLES.parent / "wandb_samples" / "wandb-0.31" / WANDB).read_bytes()
     state = (SAMPLES / "hf-trainer" / "trainer_state.json").read_bytes()
     for path, content, found, status in (
         (csv, b"step,damaged\n0,1\n1,NA\n", {csv: "left out"}, 0),
@@ -55,6 +58,9 @@ def test_check_reads_the_logs_of_other_programs(
         (first_, state, {csv: "left out", last: "corrupt"}, 1),
         (last, state, {csv: "left out"}, 0),
         (wandb, data[:999] + bytes(99) + data[1098:], {csv: "left out", wandb: "corrupt"}, 1),
+        (wandb, data, {csv: "left out"}, 0),
+        (torn, b"step,a,b\n0,1,2\n1,", {csv: "left out", torn: "cut off"}, 1),
+        (cut, data[:-9], {csv: "left out", torn: "cut off", cut: "cut off"}, 1),
     ):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
@@ -62,6 +68,10 @@ def test_check_reads_the_logs_of_other_programs(
         assert main(["check", str(tmp_path), "--json"]) == status
         report = json.loads(capsys.readouterr().out)
         assert {Path(each["path"]): each["what"] for each in report["findings"]} == found
+    line = "ends within the record at offset 15, after 2 of its bytes; the file was cut off"
+    assert line in [each["message"] for each in report["findings"]]
+    assert main(["export", str(tmp_path), "-o", "-"]) == 3
+    assert f"{torn} {line}" in capsys.readouterr().err
     os.truncate(last, 900)
     assert main(["check", str(tmp_path), "--json"]) == 1
     assert "being written" in {

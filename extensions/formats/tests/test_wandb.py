@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import struct
 import tracemalloc
 import zlib
@@ -110,7 +111,9 @@ def test_a_folder_of_samples() -> None:
         "wandb-0.31/baseline run": {**hparams, "late": 5.0},
         "wandb-0.31/odd": {},
     }
-    assert list(logs.problems) == []
+    assert all(
+        re.search(r"/(torn|wandb-0.31-live)/.* ends within ", line) for line in logs.problems
+    )
 
 
 @pytest.mark.parametrize("name", TRUTH)
