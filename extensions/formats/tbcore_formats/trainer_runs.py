@@ -176,6 +176,8 @@ def _items(text: str) -> Iterator[tuple[str | None, Any, int]]:
     The value of `log_history` is _LIST if it is an array, whose elements follow one by one, with
     the key None. Raises ValueError.
     """
+    if not text.strip():
+        raise ValueError("the file is empty")
     mark, at = _mark(text, _mark(text, 0, "{")[1], '"}')
     while mark != "}":
         key, at = _DECODER.raw_decode(text, at - 1)

@@ -324,6 +324,7 @@ HOSTILE = {
     "no UTF-8": ("metrics.csv", b"step,\xff\n0,1\n", 0),
     "bytes": ("metrics.csv", bytes(range(256)) * 100, 0),
     "huge numbers": ("metrics.csv", b"step,a\n0,1e999\n" + b"9" * 5000 + b",1\n1,2\n", 0),
+    "empty": ("trainer_state.json", b" \n", 1),
     "deep JSON": ("trainer_state.json", b"[" * 100_000 + b"]" * 100_000, 1),
     "long integer": ("trainer_state.json", b'{"log_history": [' + b"1" * 5000 + b"]}", 1),
     "no history": ("trainer_state.json", b"{}", 1),
@@ -357,6 +358,7 @@ def test_a_hostile_file_costs_itself_and_one_line(name: str, tmp_path: Path) -> 
     assert points_of(logs["good"]) == {"a": [(0, 1.0)]}
     assert len([line for line in logs.problems if "bad" in line]) == len(logs.problems) == num_lines
     assert all(len(line) < 500 for line in logs.problems)
+    assert name != "empty" or "it is not JSON: the file is empty" in logs.problems[0]
 
 
 def test_files_that_links_lead_to_and_others_that_are_no_files(tmp_path: Path) -> None:

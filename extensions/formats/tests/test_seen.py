@@ -209,11 +209,17 @@ def test_formats_are_chosen(
     formats: str, runs: list[str], kinds: list[str], tmp_path: Path
 ) -> None:
     """Logs that are not read are named, and also those that event files beside them hide."""
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "metrics.csv").symlink_to(LIGHTNING / "version_0" / "metrics.csv")
     for run, name in {"csv": "version_0", "events": "both", "csv2": "version_2"}.items():
         shutil.copytree(LIGHTNING / name, tmp_path / run)
     shutil.copytree(SAMPLES / "hf-trainer", tmp_path / "state")
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats(formats)).scan()
     assert (sorted(scan.runs), [files.kind for files in scan.other_files]) == (runs, kinds)
+    assert all("links to logs and files" in line for line in scan.problems)
+    for files in scan.other_files if kinds == ["log"] else ():
+        words = "tbcore in a directory of this machine, if `--formats` does not leave them out"
+        assert files.shown_by == words
 
 
 def test_folders_of_mlflow_are_named(tmp_path: Path) -> None:
