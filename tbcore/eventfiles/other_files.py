@@ -26,7 +26,7 @@ _SHOWN_BY = {
     "debugger": "TensorBoard's Debugger V2",
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
-    "log": "tbcore in a directory of this machine, if `--formats` does not leave them out",
+    "log": "tbcore, unless `--formats` leaves them out, in a directory of this machine",
     "mlflow": "tbcore in the database that `mlflow migrate-filestore` makes of such folders",
     "twin": "the event files beside them; where these lack columns, a line names some",
 }

@@ -218,7 +218,7 @@ def test_formats_are_chosen(
     assert (sorted(scan.runs), [files.kind for files in scan.other_files]) == (runs, kinds)
     assert all("links to logs and files" in line for line in scan.problems)
     for files in scan.other_files if kinds == ["log"] else ():
-        words = "tbcore in a directory of this machine, if `--formats` does not leave them out"
+        words = "tbcore, unless `--formats` leaves them out, in a directory of this machine"
         assert files.shown_by == words
 
 
@@ -331,7 +331,8 @@ def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Pat
     write_run(tmp_path, "y", scalars={"b": [1.0]})
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
     assert sorted(scan.runs) == ["x", "x/log", "x/log_2", "y"]
-    assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+    paths = [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+    assert sorted(files[0].path for files in scan.twins) == paths
 
 
 def test_columns_that_event_files_lack_are_named(
