@@ -297,7 +297,7 @@ def test_a_wal_without_its_writer(logs: Logs, database: sqlite3.Connection, tmp_
     link.symlink_to(tmp_path / "whole" / "mlflow.db-wal")
     found = tbcore.open(tmp_path / "cut")
     assert points_of(found["exp/one"]) == {"loss": [(1, 1.0), (2, 2.0)]}
-    assert ["links to files" in line for line in found.problems] == [True]
+    assert ["links to logs" in line for line in found.problems] == [True]
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
@@ -423,7 +423,7 @@ def test_links_and_files_that_cannot_be_read(tmp_path: Path) -> None:
     os.mkfifo(folder / "mlflow3.db-wal")
     logs = tbcore.open(folder)
     assert len(logs) == 9
-    assert ["links to files" in line for line in logs.problems] == [True]
+    assert ["links to logs" in line for line in logs.problems] == [True]
 
 
 def peak(folder: Path) -> tuple[int, list[str]]:
