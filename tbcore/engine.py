@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.eventfiles.formats import Formats as Formats
     from tbcore.eventfiles.formats import SourceFiles as SourceFiles
     from tbcore.eventfiles.formats import SourceRun as SourceRun
+    from tbcore.eventfiles.formats import unshown_in as unshown_in
     from tbcore.eventfiles.framing import Damage as Damage
     from tbcore.eventfiles.logdir import Logdir as Logdir
     from tbcore.eventfiles.logdir import LogdirSpec as LogdirSpec

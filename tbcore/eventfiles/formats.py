@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -71,6 +71,11 @@ class Format(Protocol):
 
     def reader(self, run: SourceRun) -> Any:
         """What `run_reader` uses: its `read(files)` yields maps from tags to points, and more."""
+
+    def unshown(
+        self, twins: Sequence[SourceFiles], views: Mapping[str, Any]
+    ) -> Iterable[tuple[str, str]]:
+        """What event files lack that the twins beside them have; see `unshown_in`."""
 
     def run_reader(self, decoder: Decoder, files: SourceFiles, **options: Any) -> Any:
         """A `RunReader` of a run that has read nothing; the arguments are those of its class."""
@@ -150,5 +155,15 @@ class Formats:
                     path = PurePath(files.run.name, os.path.basename(files[0].path))
                     shown.append(SourceFiles(files.run._replace(name=str(path)), format, root))
                 else:
-                    found.twins.append(files[0].path)
+                    found.twins.append(files)
         return sorted(shown, key=lambda files: files.started)
+
+
+def unshown_in(twins: Iterable[SourceFiles], views: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The path of a twin with numbers that no event file beside it has, and a line about it and all
+    that are like it, for each kind of these. `views` are those of runs of event files by their
+    directories, None for one that is not read to its end."""
+    by_format: dict[int, list[SourceFiles]] = {}
+    for twin in twins:
+        by_format.setdefault(id(twin.format), []).append(twin)
+    return [each for own in by_format.values() for each in own[0].format.unshown(own, views)]

@@ -360,7 +360,7 @@ def _list(directory: _Directory, found: Found, patterns: frozenset[str] = frozen
                 elif patterns and (depth := depth_of(prefix + entry.name, patterns)) >= 0:
                     status = entry.stat(follow_symlinks=False)
                     if is_link or depth > directory.link_height:
-                        reason = "links to files that plugins read are not followed"
+                        reason = "links to logs and files that plugins read are not followed"
                         found.cannot_read(entry.path, reason)
                     elif stat.S_ISREG(status.st_mode):
                         file = EventFile.of(entry.path, status)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
-from tbcore.eventfiles.formats import Formats
+from tbcore.eventfiles.formats import Formats, SourceFiles
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, last_steps, matches, summed
 from tbcore.eventfiles.storage import EACH_SCAN, MARK, EventFile, Found, Pacing, Root
 from tbcore.kinds import ANYWHERE
@@ -62,7 +62,7 @@ class Scan:
     """One line of text for each directory or file that could not be examined."""
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
-    twins: list[str] = field(default_factory=list)
+    twins: list[SourceFiles] = field(default_factory=list)
     """See `Found`."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files next to event files whose data tbcore does not show, by kind."""
@@ -213,7 +213,10 @@ class Logdir:
     def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
-        unclaimed, shown = [("twin", readable(path)) for path in scan.twins], set[tuple[str, str]]()
+        unclaimed, shown = (
+            [("twin", readable(each[0].path)) for each in scan.twins],
+            set[tuple[str, str]](),
+        )
         runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             kind = kind_of(name) or ""

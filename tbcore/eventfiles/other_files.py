@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import NamedTuple
 
-from tbcore.extensions import FORMATS, INSTALL
+from tbcore.extensions import FORMATS, INSTALL, available
 from tbcore.kinds import ANYWHERE
 from tbcore.text import one_line, plural
 
@@ -21,14 +21,14 @@ _KINDS = re.compile(
 embeddings, dumps of TensorFlow's debugger, experiments of MLflow, and logs of other programs."""
 
 _SHOWN_BY = {
-    "profile": "XProf, and ui.perfetto.dev for traces in JSON",
-    "projector": "TensorBoard's Projector",
+    "profile": "XProf (`pip install xprof`), and ui.perfetto.dev for traces in JSON",
+    "projector": "TensorBoard's Projector (`pip install tensorboard`)",
     "debugger": "TensorBoard's Debugger V2",
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
-    "log": f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`, in a directory of this machine",
+    "log": "tbcore, unless `--formats` leaves them out, in a directory of this machine",
     "mlflow": "tbcore in the database that `mlflow migrate-filestore` makes of such folders",
-    "twin": "the event files beside them, which have the same numbers",
+    "twin": "the event files beside them; where these lack columns, a line names some",
 }
 
 
@@ -124,4 +124,8 @@ def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
     paths: dict[str, set[str]] = {}
     for kind, path in files:
         paths.setdefault(kind, set()).add(path)
-    return tuple(OtherFiles(k, len(p), min(p), _SHOWN_BY[k]) for k, p in sorted(paths.items()))
+    shown_by = _SHOWN_BY
+    if "log" in paths and not available(FORMATS):
+        install = f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`"
+        shown_by = {**shown_by, "log": f"{install}, in a directory of this machine"}
+    return tuple(OtherFiles(k, len(p), min(p), shown_by[k]) for k, p in sorted(paths.items()))

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from tbcore.eventfiles.other_files import depth_of
 from tbcore.text import one_line
@@ -114,8 +114,8 @@ class Found:
     """Files that are not event files: those that match one of the patterns, with their status, and
     those of a known kind, unlisted. Each after its path relative to the root. No step of the path
     from the directory of the pattern to a file with a status is a link."""
-    twins: list[str] = field(default_factory=list)
-    """Paths of logs of other programs that are left out, since event files have their numbers."""
+    twins: list[Any] = field(default_factory=list)
+    """Logs of other programs, SourceFiles, that are left out: event files are beside them."""
 
     def cannot_list(self, directory: str, reason: str) -> None:
         """Adds a directory that could not be listed."""

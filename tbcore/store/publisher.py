@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Collection, Mapping
 
 from tbcore.eventfiles.addresses import absolute
+from tbcore.eventfiles.formats import SourceFiles, unshown_in
 from tbcore.eventfiles.logdir import Logdir, Scan
 from tbcore.eventfiles.other_files import summed
 from tbcore.store.board import Board
@@ -143,11 +145,19 @@ class Publisher:
         if self._with_problems:
             self._with_problems = {run: None for run in runs if run in self._with_problems}
         found = [line for run in self._with_problems for line in run.reader.problems_now]
+        views = {
+            os.path.dirname(run.files[0].path): None if run.reader.has_work else run.view
+            for run in (runs if self._scan.twins else ())
+            if not isinstance(run.files, SourceFiles)
+        }
+        unshown = [one_line(": ".join(each)) for each in unshown_in(self._scan.twins, views)]
+        log_lines(logging.WARNING, [p for p in unshown if p not in self._problems.since])
         return [
             *self._scan.problems,
             *self._index_problems,
             *self._shown.problems,
             *self._bugs.values(),
+            *unshown,
             *found,
         ]
 

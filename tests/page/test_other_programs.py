@@ -119,6 +119,6 @@ def test_times_are_offered_if_a_run_has_them(
     page.get_by_role("button", name=str(logdir)).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("shown by the event files beside them").wait_for()
-    dialog.get_by_text("results.csv").wait_for()
+    dialog.get_by_text("results.csv: not shown, since").wait_for()
     dialog.get_by_text("logged twice").wait_for()
     dialog.get_by_text("3 runs, 1 of them logged by another program, in 4 directories").wait_for()

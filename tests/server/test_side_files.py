@@ -221,7 +221,7 @@ def test_links_below_a_run_are_not_followed(run: Path, make: Any) -> None:
     assert names(client) == ([] if make is link_profile else [NAME])
     assert content(client, "plugins/profile/2/id.xplane.pb").status_code == 404
     [problem] = client.get("data/status").json()["problems"]
-    assert "links to files that plugins read are not followed" in problem
+    assert "links to logs and files that plugins read are not followed" in problem
 
 
 def test_a_run_that_is_found_through_a_link_has_files(run: Path, tmp_path: Path) -> None:

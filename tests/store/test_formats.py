@@ -196,7 +196,7 @@ def test_links_to_files_of_a_format_are_not_followed(
     os.symlink(other, logs.path / "x.lines")
     logs.load()
     assert logs.multiplexer.runs() == []
-    assert "links to files" in logs.board.status.problems[0]
+    assert "links to logs" in logs.board.status.problems[0]
 
 
 def test_tags_of_sources_are_scalars(lines: Any, logs: Logs) -> None:

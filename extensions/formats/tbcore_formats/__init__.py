@@ -41,6 +41,10 @@ class _Format(Format):
         reader: FormatReader = self._runs.reader(run)
         return reader
 
+    def columns(self, file: EventFile) -> Sequence[str]:
+        columns: Sequence[str] = self._runs.columns(file)
+        return columns
+
 
 class Csv(_Format):
     """CSV of Lightning, Fabric, Keras, Ultralytics, Ray, and others with a column of steps."""

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from tbcore.engine import EventFile, Storage, one_line, storage_of
 from tbcore_formats.reader import Points
 
+_JSON = json.JSONEncoder(
+    ensure_ascii=False, default=str, separators=(",", ":"), sort_keys=True
+).encode
 _MAX_LEAVES, _MAX_DEPTH = 10_000, 8
 _MAX_NAME_LENGTH = 512
 _WRITE_SECONDS = 10.0
@@ -64,11 +67,11 @@ def number(value: Any) -> float | None:
 
 
 def hparam(value: Any) -> float | str | bool | None:
-    """A value as a hyperparameter: numbers as float64, lists as JSON."""
+    """A value as a hyperparameter: numbers as float64, lists as JSON without blanks."""
     if value is None or isinstance(value, bool | str):
         return value
     found = number(value)
-    return json.dumps(value, ensure_ascii=False, default=str) if found is None else found
+    return _JSON(value) if found is None else found
 
 
 def joined(prefix: str | None, key: str) -> str | None:

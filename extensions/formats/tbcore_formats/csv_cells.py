@@ -100,7 +100,10 @@ def _numbers_of(piece: bytes, header: Header) -> Cells | None:
     """The cells of lines that have numbers alone, read as JSON; None if they have more."""
     separator, count = header.separator.encode(), len(header.names)
     marks = (separator * (count - 1) + b"\n") * piece.count(b"\n")
-    text = piece.lower().replace(b"\r", b"").replace(b"\n", b",").replace(separator, b",")
+    text = piece.lower().replace(b"\r", b"")
+    if separator != b",":
+        text = text.replace(b",", b".").replace(separator, b",")
+    text = text.replace(b"\n", b",")
     # JSON has no -0, and null stands for cells that are empty.
     if piece.translate(None, header.others) != marks or b'"' in piece or b"[" in piece:
         return None
@@ -129,7 +132,8 @@ def _odd_cells(piece: bytes, header: Header) -> Cells:
     even = (line for line in lines if line.count('"') % 2 == 0)
     rows = [*csv.reader(even, delimiter=header.separator)]
     whole = [row for row in rows if len(row) == len(header.names)]
-    numbers = [[_number(cell) for cell in row] for row in whole]
+    point = "," if header.separator != "," else "."
+    numbers = [[_number(cell.replace(point, ".")) for cell in row] for row in whole]
     words = {
         index: cell
         for row, values in zip(reversed(whole), reversed(numbers), strict=True)

@@ -89,6 +89,22 @@ class Runs:
     def reader(self, run: SourceRun) -> Reader:
         return Reader(self, run.files[0].path)
 
+    def columns(self, file: EventFile) -> Sequence[str]:
+        """The columns that have a number in the first lines, and those that have nothing yet."""
+        with opened(file) as source:
+            head, header = read_head(source)
+        if header is None:
+            return ()
+        cells = cells_of(head[len(header.line) : head.rfind(b"\n") + 1], header)
+        has_more, found = len(head) < file.size, list[str]()
+        for index, name in enumerate(header.names):
+            own = cells.has_value
+            has_number = own[:, index].any() if own is not None else len(cells.steps)
+            is_open = has_more and index not in cells.words
+            if name and index != header.step and (has_number or is_open):
+                found.append(name)
+        return found
+
 
 class Reader:
     """Reads one file."""
@@ -101,6 +117,8 @@ class Reader:
         self._end = b""
         """The last bytes that were read, with a line break."""
         self._beside: Known = (None, RunFacts())
+        self.unfinished: dict[str, tuple[int, int]] = {}
+        """See FormatReader."""
         self._num_rows = 0
         self._has_steps = True
         self._may_decide_again = False
@@ -166,8 +184,11 @@ class Reader:
         end = piece.rfind(b"\n") + 1
         is_torn = end < len(piece) and is_being_written(file)
         num_separators = piece.count(self._header.separator.encode(), end)
+        self.unfinished = {}
         if num_separators >= len(self._header.names) - 1 and not is_torn:
             return piece + b"\n", True, False
+        if piece[end:].strip():
+            self.unfinished[self._path] = self.offset + end, self.offset + len(piece)
         return piece[:end], True, is_torn
 
     def _points(self, piece: bytes, at: float) -> Iterator[Mapping[str, Points] | str]:

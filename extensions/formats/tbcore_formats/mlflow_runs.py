@@ -6,11 +6,13 @@ reader continues after the last row that it has read.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import posixpath
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -108,6 +110,8 @@ class _Store:
         self._counts: dict[str, tuple[int, int]] = {}
         """Maps a run to the number of its metrics and the latest of their times."""
         self._rows: dict[str, tuple[Any, ...]] = {}
+        self._num_of_name = Counter[str]()
+        """The number of runs that have a name."""
         self._tags: dict[str, dict[str, str]] = {}
         self._params: dict[str, dict[str, str]] = {}
         self._params_mark: Any = None
@@ -164,6 +168,7 @@ class _Store:
         self._tags = _by_run(sorted(self.query(_TAGS), key=lambda row: str(row[1])))
         rows = sorted(self.query(_RUNS), key=lambda row: (_milliseconds(row[4]), row[-1]))
         self._rows = {row[0]: row[:-1] for row in rows}
+        self._num_of_name = Counter(map(self._name, self._rows))
         files = {run.key: run.files for run in self.runs}
         self.runs = [self._run(file, row) for row in self._rows.values()]
         self._unread &= {run.key for run in self.runs}
@@ -172,20 +177,30 @@ class _Store:
             raise BlockingIOError  # There may be more.
 
     def _run(self, file: EventFile, row: tuple[Any, ...]) -> SourceRun:
-        run, _, experiment, _, start, end = row
+        run, _, _, _, start, end = row
         tags = self._tags.get(run, {})
         count, latest = self._counts.get(run, (0, 0))
         written = max(latest, _milliseconds(start), _milliseconds(end)) * 1_000_000
         # Stands for a file of the run alone. Its ctime is a hash of all that is no metric, so that
         # it changes with that.
-        facts = hash((row, tuple(tags.items()), len(self._params.get(run, ())))) & 0xFFFFFFFF
+        num_params, parent = len(self._params.get(run, ())), self._parent(run)
+        facts = hash((row, tuple(tags.items()), num_params, parent)) & 0xFFFFFFFF
         own = file._replace(size=count * _POINT_BYTES, mtime_ns=written, ctime_ns=facts)
-        shown = f"{safe_name(str(experiment), '_')}/{self._name(run)}"
-        return SourceRun(shown, [own], str(run), _milliseconds(start) / 1e3 or None)
+        return SourceRun(self._name(run), [own], str(run), _milliseconds(start) / 1e3 or None)
 
     def _name(self, run: str) -> str:
-        given = self._rows[run][1] or self._tags.get(run, {}).get("mlflow.runName") or ""
-        return safe_name(str(given), str(run))
+        """The names of its experiment and of the run, which several may have."""
+        _, name, experiment, *_ = self._rows[run]
+        given = name or self._tags.get(run, {}).get("mlflow.runName") or ""
+        return f"{safe_name(str(experiment), '_')}/{safe_name(str(given), str(run))}"
+
+    def _parent(self, run: str) -> str:
+        """The name of the run's parent, with the id if other runs have this name, too."""
+        parent = self._tags.get(run, {}).get("mlflow.parentRunId", "")
+        if parent not in self._rows:
+            return ""
+        name = self._name(parent)
+        return name.partition("/")[2] + (f" ({parent})" if self._num_of_name[name] > 1 else "")
 
     def facts(self, run: str) -> RunFacts:
         """Raises FileNotFoundError if the run has been deleted."""
@@ -193,10 +208,9 @@ class _Store:
             raise FileNotFoundError(run)
         _, _, _, status, start, end = self._rows[run]
         tags = self._tags.get(run, {})
-        parent = tags.get("mlflow.parentRunId", "")
         own = "\n\n".join(f"**{k}**: {v}" for k, v in tags.items() if not k.startswith("mlflow."))
         texts = {"note": tags.get("mlflow.note.content", ""), "tags": own}
-        texts["parent"] = self._name(parent) if parent in self._rows else ""
+        texts["parent"] = self._parent(run)
         params = [*self._params.get(run, {}).items()][:_MAX_HPARAMS]
         return RunFacts(
             {key: _value(text) for key, text in params},
@@ -259,6 +273,7 @@ def _value(text: str) -> float | str | bool | None:
     if text in ("True", "False"):
         return text == "True"
     try:
-        return hparam(float(text))
-    except ValueError:
+        # Python's text of a list of numbers is JSON.
+        return hparam(json.loads(text) if text[:1] in ("[", "{") else float(text))
+    except (ValueError, RecursionError):
         return text

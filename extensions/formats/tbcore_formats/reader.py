@@ -27,6 +27,9 @@ class FormatReader(Protocol):
     offset: int
     """Number of bytes read so far, for the progress."""
 
+    # A reader may have a map `unfinished`, of the paths of files that end within a record to the
+    # offset of that and the size of the file, so far as it has read.
+
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         """What is new since the last call; `files` are those of the last scan.
 

@@ -109,6 +109,12 @@ class SourceReader(RunReader):
     def bytes_left(self) -> int:
         return max(self.bytes_total - self.bytes_read, _MIN_BYTES_LEFT)
 
+    @property
+    def unfinished(self) -> list[tuple[EventFile, int, int]]:
+        """The files that end within a record, with the offset of that and the size of the file."""
+        found: Mapping[str, tuple[int, int]] = getattr(self._reader, "unfinished", {})
+        return [(file, *found[file.path]) for file in self._source if file.path in found]
+
     def update(self, scanned: Sequence[EventFile]) -> bool:
         assert isinstance(scanned, SourceFiles)
         before, self._source = self._source, scanned

@@ -7,6 +7,7 @@ import posixpath
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tbcore.engine import EventFile, FileReplacedError, SourceRun
@@ -14,7 +15,7 @@ from tbcore_formats.common import Rows, hparam, is_being_written, is_step, numbe
 from tbcore_formats.facts import RunFacts
 from tbcore_formats.reader import Points
 
-_MAX_BYTES = 1 << 25
+_MAX_BYTES, _HEAD_BYTES = 1 << 25, 1 << 16
 _ENTRIES_AT_ONCE = 5_000
 _DECODER = json.JSONDecoder()
 _SPACES = re.compile(r"[ \t\n\r]*")
@@ -42,6 +43,17 @@ class Runs:
 
     def reader(self, run: SourceRun) -> Reader:
         return Reader()
+
+    def columns(self, file: EventFile) -> Sequence[str]:
+        """The tags of the first entries."""
+        with opened(file) as source:
+            data: bytes = source.read(0, _HEAD_BYTES)
+        found = dict[str, None]()
+        with suppress(ValueError):  # The rest is cut off.
+            for key, entry, _ in _items(data.decode(json.detect_encoding(data), "replace")):
+                if key is None and isinstance(entry, dict):
+                    found |= dict.fromkeys(tag for tag, _ in _values(entry))
+        return [*found]
 
 
 class Reader:
@@ -100,12 +112,17 @@ class Reader:
         if not isinstance(entry, dict) or not is_step(entry.get("step")):
             yield "entries without a step are left out"
             return
-        for key, value in entry.items():
-            # As the Trainer names them in event files.
-            prefix, _, rest = key.partition("_")
-            tag = f"{prefix}/{rest}" if prefix in ("eval", "test") and rest else f"train/{key}"
-            if key != "step" and (found := number(value)) is not None:
-                self._rows.add(tag, entry["step"], at, found)
+        for tag, value in _values(entry):
+            self._rows.add(tag, entry["step"], at, value)
+
+
+def _values(entry: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of an entry, by tags as the Trainer names them in event files."""
+    for key, value in entry.items():
+        prefix, _, rest = key.partition("_")
+        tag = f"{prefix}/{rest}" if prefix in ("eval", "test") and rest else f"train/{key}"
+        if key != "step" and (found := number(value)) is not None:
+            yield tag, found
 
 
 class _State(NamedTuple):
@@ -159,6 +176,8 @@ def _items(text: str) -> Iterator[tuple[str | None, Any, int]]:
     The value of `log_history` is _LIST if it is an array, whose elements follow one by one, with
     the key None. Raises ValueError.
     """
+    if not text.strip():
+        raise ValueError("the file is empty")
     mark, at = _mark(text, _mark(text, 0, "{")[1], '"}')
     while mark != "}":
         key, at = _DECODER.raw_decode(text, at - 1)

@@ -60,12 +60,18 @@ class FileReader:
         """What the user called the run; empty if that is not known yet."""
         self.project = ""
         """With the entity before it."""
+        self.group = ""
+        """The group that the user gave, of runs with any hyperparameters."""
         self.facts = RunFacts()
         """What was read so far, without hyperparameters. It has a start time once the run began."""
         self.goes_on = False
         """Whether the run continues one that an earlier file began."""
         self.is_unfinished = False
         """Whether the last block has damage, and its writer may still mend that."""
+        self.unfinished: tuple[int, int] | None = None
+        """The offset of the record within which the file ends, and the size of the file."""
+        self._began_at = 0
+        """Offset of the first chunk of the last record that was found."""
         self._parts: list[bytes] | None = None
         """The chunks of a record that has no end yet; None between records."""
         self._has_damage = False
@@ -142,6 +148,8 @@ class FileReader:
                     self._rows.lines[_DAMAGED] = None
                 at += left
                 continue
+            if kind in (_FULL, _FIRST):
+                self._began_at = begin + at
             at += _CHUNK.size + length
             if (self._parts is None) != (kind in (_FULL, _FIRST)):
                 self._rows.lines[_DAMAGED] = None
@@ -153,7 +161,10 @@ class FileReader:
                     yield b"".join(self._parts)
                 if kind in (_FULL, _LAST) or len(self._parts) > _MAX_CHUNKS:
                     self._parts = None
-        self.offset = begin + at
+        self.offset, self.unfinished = begin + at, None
+        if is_last and not self._has_damage and (self._parts is not None or any(view[at:])):
+            first = self.offset if self._parts is None else self._began_at
+            self.unfinished = first, begin + size
 
     def add(self, record: bytes) -> None:
         """Adds the content of a record."""
@@ -184,8 +195,8 @@ class FileReader:
         for config in found[4]:
             self._configure(config)
         # Of a field that does not repeat, the last value counts.
-        self.name, notes, group, sweep, entity, project = (
-            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12, 2, 3)
+        self.name, notes, self.group, sweep, entity, project, job_type = (
+            b"".join(found[n][-1:]).decode(errors="replace") for n in (8, 9, 6, 12, 2, 3, 7)
         )
         self.project = f"{entity}/{project}"
         tags = b", ".join(found[10]).decode(errors="replace")
@@ -194,8 +205,10 @@ class FileReader:
         self._step = max([self._step, *(step - 1 for step in found[14][-1:])])
         # The fields `resumed` and `resume`: it was allowed. Offline runs have only the second.
         self.goes_on = any(found[18] + found[24])
-        texts = {"notes": notes, "tags": tags, "sweep": sweep}
-        self.facts = RunFacts({}, {k: v for k, v in texts.items() if v}, group, started, status=3)
+        texts = {"notes": notes, "tags": tags, "sweep": sweep, "job_type": job_type}
+        texts["project"] = self.project.strip("/")
+        own = {tag: text for tag, text in texts.items() if text}
+        self.facts = RunFacts({}, own, started=started, status=3)
 
     def _configure(self, config: bytes) -> None:
         for number_, item in _values(config):

@@ -95,6 +95,12 @@ class Reader:
         self._readers: dict[str, FileReader] = {}
         """By path."""
 
+    @property
+    def unfinished(self) -> dict[str, tuple[int, int]]:
+        """See FormatReader."""
+        found = {path: each.unfinished for path, each in self._readers.items()}
+        return {path: each for path, each in found.items() if each}
+
     def read(self, files: Sequence[EventFile]) -> Iterator[Mapping[str, Points] | RunFacts | str]:
         if [*self._readers] != [file.path for file in files[: len(self._readers)]]:
             # A file is gone, belongs to another run now, or was added before others.
@@ -116,6 +122,8 @@ def _joined(readers: Sequence[FileReader]) -> RunFacts:
     """The facts from all files of a run; those of later files replace earlier ones."""
     facts, first = readers[-1].facts, readers[0].facts
     texts = {tag: text for each in readers for tag, text in each.facts.texts.items()}
-    group = next((each.facts.group for each in reversed(readers) if each.facts.group), "")
+    # No group of RunFacts: in W&B, runs of one group may have different hyperparameters.
+    group = next((each.group for each in reversed(readers) if each.group), None)
     config = {key: value for each in readers for key, value in each.config()}
-    return facts._replace(hparams=config, texts=texts, group=group, started=first.started)
+    config = {"group": group, **config} if group else config
+    return facts._replace(hparams=config, texts=texts, started=first.started)

@@ -100,7 +100,7 @@ def test_hyperparameters_equal_the_truth(name: str) -> None:
 def test_hyperparameters_of_runs() -> None:
     logs = tbcore.open(SAMPLES)
     lightning = {
-        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9, 0.99]"
+        "lr": 0.01, "name": "ü net", "opt/amsgrad": False, "opt/betas": "[0.9,0.99]"
     }  # fmt: skip
     assert logs["lightning-2.6/lightning_logs/version_2"].hparams == lightning
     assert logs["ultralytics/exp"].hparams["model"] == "yolov8n.pt"
@@ -185,6 +185,15 @@ def test_cells_are_the_same_beside_others(separator: str, tmp_path: Path) -> Non
         "null": None, "[1]": None, "x": None, "-": None, "1" * 20: float("1" * 20),
         "0.1000000000000000055511151231257827": 0.1, "5e-324": 5e-324,
     }  # fmt: skip
+    if separator != ",":  # Then a comma is a decimal point.
+        cells |= {
+            "1,5": 1.5,
+            ",5": 0.5,
+            "-2,": -2.0,
+            "1,5e-3": 1.5e-3,
+            "1,2,3": None,
+            "1,2.3": None,
+        }
     path = tmp_path / "metrics.csv"
     for first in ("2", "", '"2"', "x", "[1", "{"):
         for cell, value in cells.items():
@@ -315,6 +324,7 @@ HOSTILE = {
     "no UTF-8": ("metrics.csv", b"step,\xff\n0,1\n", 0),
     "bytes": ("metrics.csv", bytes(range(256)) * 100, 0),
     "huge numbers": ("metrics.csv", b"step,a\n0,1e999\n" + b"9" * 5000 + b",1\n1,2\n", 0),
+    "empty": ("trainer_state.json", b" \n", 1),
     "deep JSON": ("trainer_state.json", b"[" * 100_000 + b"]" * 100_000, 1),
     "long integer": ("trainer_state.json", b'{"log_history": [' + b"1" * 5000 + b"]}", 1),
     "no history": ("trainer_state.json", b"{}", 1),
@@ -348,6 +358,7 @@ def test_a_hostile_file_costs_itself_and_one_line(name: str, tmp_path: Path) -> 
     assert points_of(logs["good"]) == {"a": [(0, 1.0)]}
     assert len([line for line in logs.problems if "bad" in line]) == len(logs.problems) == num_lines
     assert all(len(line) < 500 for line in logs.problems)
+    assert name != "empty" or "it is not JSON: the file is empty" in logs.problems[0]
 
 
 def test_files_that_links_lead_to_and_others_that_are_no_files(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def test_the_sample_equals_the_truth(tmp_path: Path) -> None:
         assert as_bits(found) == as_bits(points)
         values = {key: str(value) for key, value in logs[name].hparams.items()}
         numbers = {k: v for k, v in truth["params"].items() if not _is_number(v)}
-        assert {key: values[key] for key in numbers} == numbers
+        lists = {k: v.replace(", ", ",") for k, v in numbers.items() if v[0] == "["}
+        assert {key: values[key] for key in numbers} == numbers | lists
         assert values.keys() == truth["params"].keys()
         assert [float(values[key]) for key in values.keys() - numbers.keys()] == [
             float(truth["params"][key]) for key in values.keys() - numbers.keys()
@@ -118,6 +119,7 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
     assert logs.multiplexer.runs() == ["exp/one", "exp/two"]
     changes = [
         "insert into params values ('lr', '0.5', 'a1'), ('name', 'x', 'a1'), ('amp', 'True', 'a1')",
+        "insert into params values ('layers', '[64, 32]', 'a1'), ('odd', '[64, x', 'a1')",
         "insert into tags values ('mlflow.runName', 'tagged', 'b2'), ('mlflow.user', 'u', 'a1')",
         "insert into tags values ('mlflow.parentRunId', 'b2', 'a1')",
         "insert into tags values ('mlflow.note.content', 'some *note*', 'a1'), ('team', 't', 'a1')",
@@ -136,8 +138,16 @@ def test_facts(logs: Logs, database: sqlite3.Connection) -> None:
                 found = tbcore.open(logs.path)
                 assert [item.value for item in found["exp/one"].texts("parent")] == [parent]
                 assert [*found] == ["exp/one", f"exp/{parent}"]
+        if "parentRunId" in change:  # Which others have, too: with its id.
+            database.execute("update runs set name = 'one' where run_uuid = 'b2'")
+            logs.load()
+            assert [*logs.multiplexer.runs()][-1] == "exp/one_2"
+            parents = [item.value for item in tbcore.open(logs.path)["exp/one"].texts("parent")]
+            assert parents == ["one (b2)"]
+            database.execute("update runs set name = '' where run_uuid = 'b2'")
     run = tbcore.open(logs.path)["exp/one"]
-    assert run.hparams == {"lr": 0.5, "name": "x", "amp": True}
+    lists = {"layers": "[64,32]", "odd": "[64, x"}
+    assert run.hparams == {"lr": 0.5, "name": "x", "amp": True, **lists}
     assert {tag: [item.value for item in run.texts(tag)] for tag in ("note", "tags")} == {
         "note": ["some *text*"], "tags": ["**team**: t"]
     }  # fmt: skip
@@ -287,7 +297,7 @@ def test_a_wal_without_its_writer(logs: Logs, database: sqlite3.Connection, tmp_
     link.symlink_to(tmp_path / "whole" / "mlflow.db-wal")
     found = tbcore.open(tmp_path / "cut")
     assert points_of(found["exp/one"]) == {"loss": [(1, 1.0), (2, 2.0)]}
-    assert ["links to files" in line for line in found.problems] == [True]
+    assert ["links to logs" in line for line in found.problems] == [True]
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
@@ -413,7 +423,7 @@ def test_links_and_files_that_cannot_be_read(tmp_path: Path) -> None:
     os.mkfifo(folder / "mlflow3.db-wal")
     logs = tbcore.open(folder)
     assert len(logs) == 9
-    assert ["links to files" in line for line in logs.problems] == [True]
+    assert ["links to logs" in line for line in logs.problems] == [True]
 
 
 def peak(folder: Path) -> tuple[int, list[str]]:

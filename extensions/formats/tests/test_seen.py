@@ -29,6 +29,8 @@ SAMPLES = Path(__file__).parent / "samples"
 MLFLOW = lzma.decompress((SAMPLES.parent / "mlflow_samples" / "mlflow.db.xz").read_bytes())
 LIGHTNING = SAMPLES / "lightning-2.6" / "lightning_logs"
 
+WANDB = "wandb/offline-run-20261126_202147-0mkcvqnq/run-0mkcvqnq.wandb"
+
 
 def test_check_reads_the_logs_of_other_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -41,13 +43,14 @@ def test_check_reads_the_logs_of_other_programs(
     assert re.fullmatch(r"4 runs, 4 files \(.* kB\): all can be read", first)
     assert lines[-2:] == [
         f"not shown: 1 file of the kind twin, for example {logs / 'both' / 'metrics.csv'}; "
-        "shown by the event files beside them, which have the same numbers",
+        "shown by the event files beside them; where these lack columns, a line names some",
         "logs of other programs, most of which have no checksums: 2 runs, for example "
         f"{logs / 'version_0' / 'metrics.csv'}",
     ]
     csv, wandb = tmp_path / "csv" / "metrics.csv", tmp_path / "run-x.wandb"
     last, first_ = (tmp_path / f"checkpoint-{n}" / "trainer_state.json" for n in (30, 20))
-    data = (SAMPLES.parent / "wandb_samples" / "torn" / "run-torn.wandb").read_bytes()
+    torn, cut = tmp_path / "torn" / "log.csv", tmp_path / "run-y.wandb"
+    data = (SAMPLES.parent / "wandb_samples" / "wandb-0.31" / WANDB).read_bytes()
     state = (SAMPLES / "hf-trainer" / "trainer_state.json").read_bytes()
     for path, content, found, status in (
         (csv, b"step,damaged\n0,1\n1,NA\n", {csv: "left out"}, 0),
@@ -55,6 +58,9 @@ def test_check_reads_the_logs_of_other_programs(
         (first_, state, {csv: "left out", last: "corrupt"}, 1),
         (last, state, {csv: "left out"}, 0),
         (wandb, data[:999] + bytes(99) + data[1098:], {csv: "left out", wandb: "corrupt"}, 1),
+        (wandb, data, {csv: "left out"}, 0),
+        (torn, b"step,a,b\n0,1,2\n1,", {csv: "left out", torn: "cut off"}, 1),
+        (cut, data[:-9], {csv: "left out", torn: "cut off", cut: "cut off"}, 1),
     ):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
@@ -62,6 +68,10 @@ def test_check_reads_the_logs_of_other_programs(
         assert main(["check", str(tmp_path), "--json"]) == status
         report = json.loads(capsys.readouterr().out)
         assert {Path(each["path"]): each["what"] for each in report["findings"]} == found
+    line = "ends within the record at offset 15, after 2 of its bytes; the file was cut off"
+    assert line in [each["message"] for each in report["findings"]]
+    assert main(["export", str(tmp_path), "-o", "-"]) == 3
+    assert f"{torn} {line}" in capsys.readouterr().err
     os.truncate(last, 900)
     assert main(["check", str(tmp_path), "--json"]) == 1
     assert "being written" in {
@@ -199,11 +209,17 @@ def test_formats_are_chosen(
     formats: str, runs: list[str], kinds: list[str], tmp_path: Path
 ) -> None:
     """Logs that are not read are named, and also those that event files beside them hide."""
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "metrics.csv").symlink_to(LIGHTNING / "version_0" / "metrics.csv")
     for run, name in {"csv": "version_0", "events": "both", "csv2": "version_2"}.items():
         shutil.copytree(LIGHTNING / name, tmp_path / run)
     shutil.copytree(SAMPLES / "hf-trainer", tmp_path / "state")
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats(formats)).scan()
     assert (sorted(scan.runs), [files.kind for files in scan.other_files]) == (runs, kinds)
+    assert all("links to logs and files" in line for line in scan.problems)
+    for files in scan.other_files if kinds == ["log"] else ():
+        words = "tbcore, unless `--formats` leaves them out, in a directory of this machine"
+        assert files.shown_by == words
 
 
 def test_folders_of_mlflow_are_named(tmp_path: Path) -> None:
@@ -315,7 +331,42 @@ def test_event_files_that_only_have_the_name_of_a_log_hide_nothing(tmp_path: Pat
     write_run(tmp_path, "y", scalars={"b": [1.0]})
     scan = Logdir([LogdirSpec(None, str(tmp_path))], formats=Formats()).scan()
     assert sorted(scan.runs) == ["x", "x/log", "x/log_2", "y"]
-    assert sorted(scan.twins) == [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+    paths = [str(tmp_path / "y" / f"{n}.csv") for n in ("log", "metrics")]
+    assert sorted(files[0].path for files in scan.twins) == paths
+
+
+def test_columns_that_event_files_lack_are_named(
+    tbcore_client: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once for all logs that lack the same; not columns of words, nor empty ones."""
+    for run, last in {"a": "2", "b": "2", "c": ""}.items():
+        write_run(tmp_path, run, scalars={"opt/LR": [1.0]})
+        text = f"step,lr,Loss,host,none\n0,1,{last},x,\n"
+        (tmp_path / run / "metrics.csv").write_text(text)
+    shutil.copytree(LIGHTNING / "both", tmp_path / "both")
+    write_run(tmp_path, "out", scalars={"my/extra": [1.0]})
+    state = tmp_path / "out" / "checkpoint-2" / "trainer_state.json"
+    state.parent.mkdir()
+    rows = [{"step": n, "loss": 1.0, "lr": 1, "x": 1, "eval_y": 2} for n in range(2_000)]
+    state.write_text(json.dumps({"log_history": rows}))
+    lacks = "{}: not shown, since event files are beside it, but these lack its columns {}; "
+    lacks += "`tbcore serve --formats all` shows it, and others like it"
+    lines = [
+        lacks.format(tmp_path / "a" / "metrics.csv", "Loss"),
+        lacks.format(state, "train/loss, train/lr, train/x and 1 more"),
+    ]
+    assert tbcore_client(tmp_path).get("data/status").json()["problems"] == lines
+    assert main(["ls", str(tmp_path)]) == 3
+    assert capsys.readouterr().err.count("these lack") == 2
+    assert main(["check", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [f"{each['path']}: {each['message']}" for each in found] == lines
+    logs = tbcore.open(tmp_path)
+    assert [*logs["c"].tags, *logs["a"].tags, *logs["b"].tags] == ["opt/LR"] * 3
+    assert logs.problems == lines[:1]
+    write_run(tmp_path, "a", scalars={"loss": [1.0]})
+    logs.refresh()
+    assert logs.problems == [lines[0].replace("/a/", "/b/")]
 
 
 def test_a_name_is_one_step() -> None:

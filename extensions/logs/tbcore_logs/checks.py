@@ -22,10 +22,11 @@ from tbcore.engine import (
     one_line,
     plural,
     size,
+    unshown_in,
 )
 from tbcore.values import SESSION_START_TAG
 from tbcore_logs.batch_reader import BatchReader
-from tbcore_logs.ends import unfinished
+from tbcore_logs.ends import unfinished, unfinished_sources
 from tbcore_logs.strict_reader import ReadFile, StrictReader
 
 _MAX_LINES_PER_FILE = 20
@@ -161,6 +162,11 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
         if num_rows := _num_orphaned(view, files):
             orphaned[run] = num_rows
     multiplexer = Multiplexer(views)
+    by_directory = {os.path.dirname(files[0].path): views[run] for run, files in events.items()}
+    findings += [
+        Finding("left out", path, line, is_damage=False)
+        for path, line in unshown_in(found.twins, by_directory)
+    ]
     findings += _undecodable(views, multiplexer)
     batches = BatchReader()
     for each in batches.read(batches.run(run, files) for run, files in sources.items()):
@@ -193,6 +199,8 @@ def _of_program(run: TrackedRun) -> Iterator[Finding]:
     it from the log.
     """
     reader, paths = run.reader, [one_line(file.path) for file in run.files]
+    ends = unfinished_sources(run)
+    yield from (_unfinished(run.name, *end) for end in ends)
     for line in reader.problems_now:
         path = max((path for path in paths if line.startswith(path)), key=len, default=paths[0])
         message = line.removeprefix(path).removeprefix(":").strip()
@@ -203,7 +211,7 @@ def _of_program(run: TrackedRun) -> Iterator[Finding]:
             is_damage = message.startswith("damaged")
             what = "corrupt" if is_damage else "left out"
             yield Finding(what, path, message, run.name, is_damage=is_damage)
-    if reader.is_to_read_soon:
+    if reader.is_to_read_soon and not ends:
         line = "cannot be read yet, since it is being written"
         yield Finding("being written", paths[0], line, run.name, is_damage=False)
 
@@ -255,6 +263,10 @@ def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
     # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
     is_explained = bool(read.damage) and read.damage[-1].offset == read.offset
     if read.size > read.offset and not is_explained:
-        line, is_old = unfinished(read.file, read.offset, read.size)
-        what = "cut off" if is_old else "being written"
-        yield Finding(what, path, line, run, read.offset, is_damage=is_old)
+        yield _unfinished(run, read.file, read.offset, read.size)
+
+
+def _unfinished(run: str, file: EventFile, offset: int, size: int) -> Finding:
+    line, is_old = unfinished(file, offset, size)
+    what = "cut off" if is_old else "being written"
+    return Finding(what, file.path, line, run, offset, is_damage=is_old)

@@ -68,4 +68,14 @@ def cut_off(run: TrackedRun) -> list[str]:
         if file.caught_up and file.opened.size > file.offset and not is_known:
             line, is_old = unfinished(file.opened, file.offset, file.opened.size)
             lines += [one_line(f"{path} {line}")] if is_old else []
+    for source, offset, size in unfinished_sources(run):
+        line, is_old = unfinished(source, offset, size)
+        lines += [one_line(f"{source.path} {line}")] if is_old else []
     return lines
+
+
+def unfinished_sources(run: TrackedRun) -> Sequence[tuple[EventFile, int, int]]:
+    """The files of a run of another format that end within a record, with the offset of that and
+    the size of the file."""
+    found: Sequence[tuple[EventFile, int, int]] = getattr(run.reader, "unfinished", ())
+    return found

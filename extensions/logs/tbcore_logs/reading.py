@@ -40,6 +40,7 @@ from tbcore.engine import (
     loaded,
     one_line,
     open_notes,
+    unshown_in,
 )
 from tbcore_logs.batch_reader import BatchReader
 from tbcore_logs.ends import cut_off, read_last_event_times
@@ -139,6 +140,11 @@ class LazyReader(_Problems):
         """Names of the new runs, which `names` has not sorted yet."""
         self._sizes: Mapping[str, int] | None = None
         """The `sizes`, once they were used after the last scan."""
+        self._twins: dict[str, list[SourceFiles]] = {}
+        """Logs that event files beside them hide, by the directories of these."""
+        self._unshown: dict[str, str] = {}
+        """Maps each line about what only they have to the path of one of them."""
+        self._logged: set[str] = set()
         self._of_runs: dict[str, list[str]] = {}
         """Maps the runs that had problems when they were last read to these, one line each."""
         self._scan = Scan()
@@ -222,6 +228,10 @@ class LazyReader(_Problems):
             known, self._scan = self._scan.problems, scan
             logs = (each for each in scan.other_files if each.are_logs)
             self.not_shown, self.looked_for = list(map(str, logs)), scan.looked_for
+            self._twins, self._unshown = {}, {}
+            for twin in scan.twins:
+                for directory in twin.beside:
+                    self._twins.setdefault(directory, []).append(twin)
             for line in scan.problems:
                 if line not in known:
                     logger.warning("%s", line)
@@ -262,7 +272,8 @@ class LazyReader(_Problems):
         with self._lock:
             missing = [one_line(f"{path} does not exist") for path in self._scan.missing]
             of_runs = chain.from_iterable(self._of_runs.values())
-            found = [*self._problems, *islice(of_runs, _MAX_PROBLEMS)]
+            unshown = (one_line(f"{path}: {line}") for line, path in self._unshown.items())
+            found = [*self._problems, *unshown, *islice(of_runs, _MAX_PROBLEMS)]
             return [*missing, *self._scan.problems, *dict.fromkeys(found)]
 
     @property
@@ -312,7 +323,20 @@ class LazyReader(_Problems):
         if num_waiting > 1 or len(self._runs) == 1:
             # After a single run of many, the buffers are kept: the next run is probably similar.
             self._reader.release_buffers()
-        return {run.name for run in runs if run.new_view() is not None}
+        new = {run.name for run in runs if run.new_view() is not None}
+        self._report_unshown(runs)
+        return new
+
+    def _report_unshown(self, runs: Sequence[TrackedRun]) -> None:
+        """Logs what only the logs have that event files of these runs hide, each kind once."""
+        events = (run for run in runs if self._twins and not isinstance(run.files, SourceFiles))
+        views = {os.path.dirname(run.files[0].path): run.view for run in events}
+        twins = {id(twin): twin for path in views for twin in self._twins.get(path, ())}
+        for path, line in unshown_in(twins.values(), views):
+            self._unshown.setdefault(line, path)
+            if line not in self._logged:
+                self._logged.add(line)
+                logger.warning("%s", one_line(f"{path}: {line}"))
 
     def _report(self, run: TrackedRun) -> None:
         """Replaces the problems of a run, and logs those that are not logged yet."""

@@ -234,7 +234,7 @@ def test_data_that_is_not_in_event_files_is_reported(
         "kind": "projector",
         "num_files": 1,
         "example": example,
-        "shown_by": "TensorBoard's Projector",
+        "shown_by": "TensorBoard's Projector (`pip install tensorboard`)",
     }
     assert main(["check", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -242,7 +242,7 @@ def test_data_that_is_not_in_event_files_is_reported(
     assert lines[2].startswith("not shown: 3 files of the kind profile, for example ")
     assert lines[3] == (
         f"not shown: 1 file of the kind projector, for example {example}; "
-        "shown by TensorBoard's Projector"
+        "shown by TensorBoard's Projector (`pip install tensorboard`)"
     )
     assert len(lines) == 4
 

@@ -460,6 +460,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["ls", "LOGS", "--where", "lr>5"], 1, "none of 3 runs matches"),
         (["ls", "LOGS", "--runs", "exp/lr9"], 1, "no run 'exp/lr9'; close: 'exp/lr2'"),
         (["ls", "LOGS/empty"], 1, "no event files below"),
+        (["ls", "LOGS/empty", "--where", "step>1"], 1, "no event files below"),
         (["ls", "LOGS/nowhere"], 2, "does not exist"),
         (["ls", "LOGS/empty/file.txt"], 2, "is not an event file"),
         (["ls", "LOGS", "--where", "lr>"], 2, "--where: "),

@@ -132,6 +132,7 @@ def test_drawings_stand_beside_a_file(logdir: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--tags", "trian/loss"], "no tag 'trian/loss'; close: 'train/loss'"),
+        (["-o", "R.html"], "-o R.html: a report is Markdown; name a file that ends with .md"),
         (["-o", "missing/report.md"], "cannot write 'missing/report.md': No such file"),
     ],
 )

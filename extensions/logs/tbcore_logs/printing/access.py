@@ -317,7 +317,8 @@ def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
     with progress(lambda: f"reading logs: {done / (total or 1):.0%} of {total / 1e6:,.0f} MB"):
         for batch in batches:
             # A run whose files were deleted after the scan is left out.
-            yield logs.read(runs=[name for name in batch if name in logs])
+            there = [name for name in batch if name in logs]
+            yield logs.read(runs=there) if there else []
             done += sum(sizes.get(name, 0) for name in batch)
 
 

@@ -78,6 +78,9 @@ def report(
     by: str | None,
 ) -> int:
     """Writes the report to stdout, or to a file, with drawings. Returns the exit status."""
+    if output is not None and output.lower().endswith((".html", ".htm")):
+        line = f"-o {output}: a report is Markdown; name a file that ends with .md"
+        raise click.UsageError(line, click.get_current_context())
     logs, names = selection.opened()
     # Columns, an order and groups may be of attributes, which need all runs.
     read(logs, names if columns is None and sort is None and by is None else logs)
