@@ -58,6 +58,12 @@ test("a figure says what lines and bands of groups are", () => {
   const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles" }));
   assert.equal(figure(...many), "mean of 5 runs, no bands of more than 8 groups");
   assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
+  // Where Helvetica is missing, letters are as wide as those of DejaVu Sans: in points at this size.
+  const widths = new Map(Object.entries({ a: 4.9, b: 5.08, d: 5.08, e: 4.92, n: 5.07, o: 4.9, u: 5.07 }));
+  const words = "a band on a dune and one eon and a bed and no end on a noon or none bond on one ".repeat(9);
+  const notes = wordsOf(lineChartFigure(7, "loss", modelOf({ lines: [line("run", [1, 2])] }), words)).filter((text) => text.includes("noon"));
+  const longest = Math.max(...notes.map((text) => [...text].reduce((sum, letter) => sum + (widths.get(letter) ?? 2.54), 0)));
+  assert.ok(longest > 400 && longest < 7 * 72 - 4, String(longest));
 });
 
 test("lines are named by their labels, also if two have the same", () => {

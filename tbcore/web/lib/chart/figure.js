@@ -201,11 +201,11 @@ function shortened(text, width) {
   return end === text || textWidth(text) <= width ? text : `…${end}`;
 }
 
-/** About the width of a text, whatever the font: rather too much. @param {string} text */
+/** About the width of a text in a wide font, such as DejaVu Sans in place of Helvetica: rather too much. @param {string} text */
 function textWidth(text) {
   let units = 0;
   for (const letter of text.split("\n").reduce((a, b) => (a.length > b.length ? a : b))) {
-    units += /[il.,:;'|! ()[\]fjtI/-]/.test(letter) ? 0.34 : /[mwMW%@…]/.test(letter) ? 0.95 : /[A-Z]/.test(letter) ? 0.72 : /[\u2e80-\uffff]/.test(letter) ? 1 : 0.56;
+    units += /[il.,:;'|! ()[\]fjtI/-]/.test(letter) ? 0.4 : /[mwMW%@…]/.test(letter) ? 1 : /[A-Z]/.test(letter) ? 0.79 : /[\u2e80-\uffff]/.test(letter) ? 1 : 0.64;
   }
   return units * FONT_SIZE;
 }
