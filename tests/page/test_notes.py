@@ -188,6 +188,11 @@ def test_a_closed_folder_shows_what_its_runs_have_in_common(
     """What was done to several runs is a line with Undo, which changes back no other run."""
     notes_of(logdir).change(["sweep/lr1"], {"note": "why", "labels": ["paper", "own"]})
     page = open_writing(profile, server)
+    page.locator('[role="row"][title="sweep/"]').click(button="right")
+    page.get_by_role("menuitem", name="Star these 3 runs").wait_for()
+    second_line = ".tb-run-menu p + hr"  # below that of the name
+    assert not page.locator(second_line).is_visible()
+    page.keyboard.press("Escape")
     menu(page, "sweep/", "Star these 3 runs")
     page.get_by_text("Starred 3 runs.").wait_for()
     menu(page, "sweep/", "Labels…")
