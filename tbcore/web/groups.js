@@ -4,7 +4,6 @@ export { isRepetition, marksOfBest } from "./lib/comparisons.js";
 export { guessGoal } from "./lib/goals.js";
 export { statisticsOf } from "./lib/group-statistics.js";
 export { groupText } from "./lib/queries/names.js";
-export { itemsBetween } from "./lib/ui/range.js";
 
 /** @typedef {import("./lib/group-figure.js").Statistics} Statistics */
 /** @typedef {import("./lib/group-statistics.js").Average} Average */

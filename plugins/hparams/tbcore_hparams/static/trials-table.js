@@ -7,7 +7,6 @@
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { commonLengths, formatName, formatValue, plural } from "tbcore/format.js";
-import { itemsBetween } from "tbcore/groups.js";
 import { Name } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
 import { cellText, cellTitle, writerOf } from "./cell-text.js";
@@ -109,9 +108,10 @@ export function TrialsTable({ tab }) {
   const last = useRef("");
   /** Checks or unchecks a group, or with Shift all from the last one to it. @param {string} name @param {MouseEvent} event */
   const onPick = (name, { currentTarget, shiftKey }) => {
-    const range = shiftKey ? itemsBetween(rows.map((row) => sweep.groups[row].name), last.current, name) : [name];
+    const names = rows.map((row) => sweep.groups[row].name);
+    const [start, end] = [names.indexOf(last.current), names.indexOf(name)].sort((a, b) => a - b);
     last.current = name;
-    tab.pick(range, /** @type {HTMLInputElement} */ (currentTarget).checked);
+    tab.pick(shiftKey && start >= 0 ? names.slice(start, end + 1) : [name], /** @type {HTMLInputElement} */ (currentTarget).checked);
   };
   /** @param {string} name @param {number} height */
   const onHeight = (name, height) => setDetailsHeights((old) => (old.get(name) === height ? old : new Map(old).set(name, height)));

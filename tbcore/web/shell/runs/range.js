@@ -1,7 +1,5 @@
 /** Checks or unchecks a range of rows. Loaded for the first one. */
 
-import { itemsBetween } from "../../lib/ui/range.js";
-
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Row } from "../state/tree.js" */
 
@@ -14,7 +12,10 @@ import { itemsBetween } from "../../lib/ui/range.js";
  * @param {boolean} isChecked
  */
 export function checkRange(state, rows, from, row, isChecked) {
+  const at = rows.indexOf(row);
+  const first = rows.findIndex(({ key }) => key === from);
+  const [start, end] = first < 0 ? [at, at] : [Math.min(first, at), Math.max(first, at)];
   // What is in an open folder has rows of its own.
-  const range = itemsBetween(rows, rows.find(({ key }) => key === from), row).filter((each) => each === row || !each.isOpen);
+  const range = rows.slice(start, end + 1).filter((each) => each === row || !each.isOpen);
   state.checkRuns(range.flatMap(({ runs }) => runs), isChecked);
 }
