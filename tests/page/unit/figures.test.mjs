@@ -99,6 +99,12 @@ test("a figure has no dots at points, and names all lines beside the plot or all
   assert.ok(!/<path d="M[\d.]+,[\d.]+a/.test(svgOf(long)));
   const colorOf = (/** @type {string} */ svg, /** @type {string} */ name) => /fill="([^"]*)"/.exec(textsOf(svg).find(({ text }) => text === name)?.attributes ?? "")?.[1];
   const beside = svgOf(long, line("other", [1, 1, 1, 1, 1]));
+  // Their fields have the order of the legend, whatever is above.
+  /** @type {string[]} */
+  const asked = [];
+  const rename = (/** @type {string} */ kind, /** @type {string} */ text) => (kind === "name" && asked.push(text), "");
+  lineChartFigure(7, "loss", modelOf({ lines: [line("low", [1, 1]), long] }), "", { rename });
+  assert.deepEqual([...new Set(asked)], ["low", "long"]);
   assert.deepEqual(["long", "other"].map((name) => colorOf(beside, name)), ["#3366cc", "#3366cc"]);
   const legend = svgOf(long, line("short", [1, 1])); // ends far from the edge
   assert.deepEqual(["long", "short"].map((name) => colorOf(legend, name)), ["#000000", "#000000"]);

@@ -146,7 +146,11 @@ export function drawMarks(context, scene, items) {
 
 /** The marks of items, as path data, from back to front: those of the first item above all others. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
-  const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving;
+  // All lines have dots or none: else those of a line would look like a code for something.
+  const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving && scene.axisItems.every(({ xs, segments }) => segments.every((segment) => {
+    const [from, to] = windowOf(xs, segment, ...scene.x.range);
+    return (to - from) * MIN_DOT_DISTANCE_PX <= scene.width;
+  }));
   /** @type {number[]} */
   const taken = [];
   // The crosses of all items have places, whichever are drawn.
@@ -211,8 +215,8 @@ const MIN_DOT_DISTANCE_PX = 10;
 /**
  * The marks of a line or band:
  *
- *     dot        a segment of one point, or every point where points are far apart and the line
- *                is not dashed for fewer runs
+ *     dot        a segment of one point, or every point where those of all lines are far apart and
+ *                the line is not dashed for fewer runs
  *     cross      NaN, at the top of the plot, where it does not look like a value, below those of
  *                other lines at the same x; in a band, one or more further runs whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
@@ -220,7 +224,7 @@ const MIN_DOT_DISTANCE_PX = 10;
  *
  * @param {import("./types.js").Item} item
  * @param {Pick<import("./types.js").Scene, "x" | "y" | "width" | "height">} plot
- * @param {boolean} showsPoints  whether to mark points that are far apart
+ * @param {boolean} showsPoints  whether to mark points, which are far apart
  * @param {boolean} showsOutliers  whether to mark outliers
  * @param {number[]} taken  how many crosses other lines have at each place along x; is updated
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
@@ -232,7 +236,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
-    if (!isSingle && !(showsPoints && !segment.fewer && (to - from) * MIN_DOT_DISTANCE_PX <= width)) continue;
+    if (!isSingle && (!showsPoints || segment.fewer)) continue;
     for (let i = from; i < to; i++) {
       const left = toX(xs[i]);
       const top = toY(ys[i]);

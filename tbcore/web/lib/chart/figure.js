@@ -56,6 +56,8 @@ export function lineChartFigure(inches, label, model, more, { legend = "outside"
   const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(0, ...yTicks.map(({ label: text }) => textWidth(text)));
   const nameOf = (/** @type {Item} */ { name, color }) => rename?.("name", name, color) || name;
   const isOutside = legend === "outside";
+  // In the order of the legend, whatever the heights of the lines' ends: fields for names have the order of these calls.
+  if (isOutside) namedItems(model.axisItems, model).forEach(nameOf);
   const ends = isOutside ? namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).map(({ item, top }) => ({ name: nameOf(item), color: item.color, top })) : [];
   const fitting = ends.filter(({ name }) => textWidth(name) <= MAX_NAMES_SHARE * width);
   // A legend of some lines would look as if these were of another kind.
