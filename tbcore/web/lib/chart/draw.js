@@ -147,16 +147,17 @@ export function drawMarks(context, scene, items) {
 /** The marks of items, as path data, from back to front: those of the first item above all others. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
   // All lines have dots or none: else those of a line would look like a code for something.
-  const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving && scene.axisItems.every(({ xs, segments }) => segments.every((segment) => {
-    const [from, to] = windowOf(xs, segment, ...scene.x.range);
-    return (to - from) * MIN_DOT_DISTANCE_PX <= scene.width;
+  const { x, width, axisItems } = scene;
+  const showsPoints = axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving && axisItems.every(({ xs, segments }) => segments.every((segment) => {
+    const [from, to] = windowOf(xs, segment, ...x.range);
+    return (to - from) * MIN_DOT_DISTANCE_PX <= width;
   }));
   /** @type {number[]} */
   const taken = [];
   // The crosses of all items have places, whichever are drawn.
   return scene.items.flatMap((item) => {
     const isDrawn = items.includes(item);
-    if (!isDrawn && item.nonFinite.length === 0) return [];
+    if (!isDrawn && !item.nonFinite.length) return [];
     const marks = (item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip, taken);
     return isDrawn ? [{ color: item.color, ...marks }] : [];
   }).reverse();
@@ -252,13 +253,12 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
    * @param {number} left @param {string} shape
    */
   const addMark = (left, shape) => {
-    if (!(left >= 0 && left <= width) || Math.abs(left - (lastLeft.get(shape) ?? NaN)) < MIN_MARK_DISTANCE_PX) return false;
-    lastLeft.set(shape, left);
-    return true;
+    const distance = Math.abs(left - (lastLeft.get(shape) ?? Infinity));
+    return left >= 0 && left <= width && distance >= MIN_MARK_DISTANCE_PX && lastLeft.set(shape, left);
   };
   for (const index of nonFinite) {
     const left = toX(xs[index]);
-    const value = line ? line.value[index] : NaN;
+    const value = line?.value[index] ?? NaN;
     if (!addMark(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
@@ -273,9 +273,8 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];
-    if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);
-    if (addMark(left, isAbove ? "above" : "below")) {
+    if ((isAbove || column[i] < y.range[0]) && Number.isFinite(column[i]) && addMark(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }
   }

@@ -281,7 +281,7 @@ export class State extends ServerState {
     const { shown } = this.runFilter.value;
     for (const [name, { value }] of this.#texts) {
       // The query is that of the runs that are shown; without one, what was typed.
-      const text = name === "query" ? (shown ?? value) : value;
+      const text = name === "query" ? shown ?? value : value;
       if (text) values[name] = text;
     }
     const { view, sort, column } = this.list.value;
