@@ -115,6 +115,9 @@ class Unknown(NamedTuple):
     """Names that are similar to it, the closest first."""
     common: str
     """Names that most runs have, and how many more there are; "" if there are none."""
+    values: Sequence[Attribute]
+    """For a hyperparameter that is compared with a number, values of the tag with its name; if
+    there is none, and no similar hyperparameter, the last values of similar tags."""
 
 
 class Index:
@@ -233,9 +236,16 @@ class RunColumns:
             name = node.name
             if not known.candidates(name):
                 close = known.close(name)
+                values: list[Attribute] = []
                 if isinstance(node, Has):
                     close = [*close_names(name.lower(), ["nan"]), *close][:_MAX_NAMES]
-                yield Unknown(node, what, close, names.common())
+                elif known is index.hparam_names and node.number is not None:
+                    if tags := index.scalar_tags.candidates(name):
+                        values = [Attribute("value", tags[0], stat) for stat in ("last", "min")]
+                    elif not close:
+                        similar = index.scalar_tags.close(name)
+                        values = [Attribute("value", tag, "last") for tag in similar]
+                yield Unknown(node, what, close, names.common(), values)
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""

@@ -64,12 +64,11 @@ def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
     offers = []
     note = f"No {unknown.what} {node.name}"
     is_hparam = unknown.what == "hyperparameter"
-    if is_hparam and isinstance(node, Comparison) and node.number is not None:
-        for tag in columns.index.scalar_tags.candidates(node.name)[:1]:
-            note += ", but a tag"
-            for stat in ("last", "min"):
-                comparison = f"{format_name(tag)}:{stat}{text[name_end:end]}"
-                offers.append(Offer(start, end, comparison))
+    if unknown.values:
+        is_tag = unknown.values[0].name.lower() == node.name.lower()
+        note += ", but a tag" if is_tag else ", but similar tags"
+    for value in unknown.values:
+        offers.append(Offer(start, end, format_attribute(value) + text[name_end:end]))
     if isinstance(node, Has) and node.name.lower() in ("inf", "infinity", "diverged"):
         # It finds infinite values as well.
         offers.append(Offer(start, end, "has:nan"))

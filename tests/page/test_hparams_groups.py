@@ -210,15 +210,34 @@ def test_a_group_has_the_sessions_that_are_selected(open_tab: Any) -> None:
     assert tab.names()[0] == "lucky/s0"
 
 
+OUTSIDE = """() => tb.all('.best-row > *, .status-line > *, .column-select > *').flatMap((one) => {
+  const edge = (one.parentElement.closest('.plot') ?? one.parentElement).getBoundingClientRect();
+  const next = one.nextElementSibling?.getBoundingClientRect();
+  const box = one.getBoundingClientRect();
+  const isOver = next && next.top < box.bottom && next.left < box.right;
+  return isOver || box.right > edge.right ? [`${one.className} ${one.textContent}`] : [];
+})"""
+"""The texts and menus that end outside of what they are in, or are over the next one."""
+
+
 def test_a_new_name_of_a_run_leaves_the_metric_marked(
     serve: Any, open_tab: Any, tmp_path: Path
 ) -> None:
-    """It makes the columns again. That last values are of different steps is said, too."""
+    """It makes the columns again. That last values are of different steps is said, too.
+
+    Whatever space columns in the list of runs leave, no text is over another or outside.
+    """
     logdir = tmp_path / "logs"
     for step, (name, loss) in enumerate({"a/0": 0.5, "a/1": 0.7, "b/0": 0.9}.items()):
         write_session(logdir, name, {"lr": loss}, scalars={"loss": [(step, loss)]})
-    tab = open_tab("&group=seeds&hparams.show=parallel,table", serve(logdir))
+    columns = "&group=seeds&columns=loss:last,loss:min,loss:max,lr"
+    tab = open_tab(f"{columns}&hparams.show=parallel,scatter,table", serve(logdir))
     tab.wait_for_count("3 groups, last values at steps 0 to 2")
+    tab.page.locator(".scatter header").wait_for()
+    for width in (1440, 1280, 1000):
+        tab.page.set_viewport_size({"width": width, "height": 900})
+        tab.page.wait_for_function("(width) => innerWidth === width", arg=width)
+        assert tab.page.evaluate(OUTSIDE) == []
     tab.page.wait_for_function("() => tb.all('.importance').length > 0")
     marked = tab.page.locator(".importance", has_text="lower is better")
     assert marked.count() == 2

@@ -323,6 +323,18 @@ def test_the_best_row_is_checked_by_a_click_on_it(open_tab: Any) -> None:
         tab.page.wait_for_function("() => tb.all('tr.best.picked').length === 1")
         assert box.is_checked()
     tab.page.get_by_role("button", name="Show only 1 checked row").wait_for()
+    # With Shift, all rows from the last one on are checked, as in the list of runs.
+    boxes = tab.page.locator(".trials tbody .tb-check")
+    for row, keys in ((1, []), (5, ["Shift"]), (3, []), (4, ["Shift"])):
+        boxes.nth(row).click(modifiers=keys)
+    tab.page.get_by_role("button", name="Show only 4 checked rows").wait_for()
+    assert [boxes.nth(row).is_checked() for row in range(7)] == [
+        *[True] * 3,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_checked_rows_that_a_filter_leaves_out_are_not_marked(open_tab: Any) -> None:

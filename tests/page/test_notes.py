@@ -160,6 +160,12 @@ def test_the_focus_comes_back_to_the_row_of_a_menu_or_mark(
     page.keyboard.press("e")
     wait_for_runs(page, "other", "sweep/lr1")
     assert values(logdir, "other") == {}
+    # The line is about all that the key has archived, and so is its button.
+    page.get_by_text("Archived 1 run.").wait_for()
+    page.keyboard.press("e")
+    page.get_by_text("Archived 2 runs.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
 
 
 def test_the_menu_above_the_rows_is_about_all_that_match(
@@ -188,6 +194,11 @@ def test_a_closed_folder_shows_what_its_runs_have_in_common(
     """What was done to several runs is a line with Undo, which changes back no other run."""
     notes_of(logdir).change(["sweep/lr1"], {"note": "why", "labels": ["paper", "own"]})
     page = open_writing(profile, server)
+    page.locator('[role="row"][title="sweep/"]').click(button="right")
+    page.get_by_role("menuitem", name="Star these 3 runs").wait_for()
+    second_line = ".tb-run-menu p + hr"  # below that of the name
+    assert not page.locator(second_line).is_visible()
+    page.keyboard.press("Escape")
     menu(page, "sweep/", "Star these 3 runs")
     page.get_by_text("Starred 3 runs.").wait_for()
     menu(page, "sweep/", "Labels…")

@@ -241,7 +241,12 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
     page = open_page("#scalars")
     page.wait_for_function("() => tb.card('val/loss')")
     box = run_filter(page)
-    box.focus()
+    box.fill("(vi")
+    page.get_by_text("Still shown: all.").wait_for()
+    for view, hash in (("List", "#scalars&view=list"), ("Tree", "#scalars")):
+        page.get_by_text(view, exact=True).click()
+        page.wait_for_function("(hash) => location.hash === hash", arg=hash)
+    box.fill("")
     vit = ["vit/lr=0.1", "vit/seed1"]
     for text, found in [("vi", vit), ("vix", list(RUNS)), ("vix>", list(RUNS))]:
         page.keyboard.type(text.removeprefix(box.input_value()))

@@ -203,6 +203,19 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
             ],
         ),
         (
+            "loss<0.5 vit",
+            "No hyperparameter loss, but similar tags",
+            [
+                ("val/loss:last<0.5", "val/loss:last<0.5 vit"),
+                ('Names with "loss<0.5"', '"loss<0.5" vit'),
+            ],
+        ),
+        (
+            "loss=small",
+            "No hyperparameter loss; there are flag, lr, optimizer and 1 more",
+            [('Names with "loss=small"', '"loss=small"')],
+        ),
+        (
             "zzz>1",
             "No hyperparameter zzz; there are flag, lr, optimizer and 1 more",
             [('Names with "zzz>1"', '"zzz>1"')],

@@ -10,7 +10,7 @@ from tbcore import NotFoundError
 from tbcore.engine import close_matches, listed, quoted
 
 if TYPE_CHECKING:
-    from tbcore.engine import RunColumns, Unknown
+    from tbcore.engine import Unknown
 
 
 class UnknownNameError(NotFoundError, KeyError):
@@ -27,20 +27,19 @@ def instead(name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
     return close_matches(name, dict.fromkeys([*known, *others])) or there_are
 
 
-def lines_about(all_unknown: Iterable[Unknown], columns: RunColumns) -> Iterator[str]:
+def lines_about(all_unknown: Iterable[Unknown]) -> Iterator[str]:
     """A line for each hyperparameter and tag in a query that no run has.
 
-    The line suggests values of a tag with this name, else similar names, else the most common ones.
+    It suggests values of tags that may be meant, else similar names, else the most common ones.
     """
-    from tbcore.engine import Comparison, format_attribute
+    from tbcore.engine import format_attribute
 
     for unknown in all_unknown:
         names, label = ", ".join(unknown.close), "close"
-        tags = columns.index.scalar_tags.candidates(unknown.node.name)
-        if tags and isinstance(unknown.node, Comparison):
-            value = unknown.node.attribute._replace(kind="value", name=tags[0])
-            both = [format_attribute(value._replace(stat=stat)) for stat in ("last", "min")]
-            names, label = ", ".join(both), "values of the tag"
+        if unknown.values:
+            names = ", ".join(map(format_attribute, unknown.values))
+            is_tag = unknown.values[0].name.lower() == unknown.node.name.lower()
+            label = "values of the tag" if is_tag else "values of similar tags"
         if not names:
             names, label = unknown.common, "there are"
         end = f"; {label}: {names}" if names else ""

@@ -350,7 +350,7 @@ class Logs(Mapping[str, Run]):
             columns = self.attributes()
             found = set(columns.runs_found(query))
             runs = [run for run in runs if run.name in found]
-            unknown = list(dict.fromkeys(lines_about(columns.unknown(query), columns)))
+            unknown = list(dict.fromkeys(lines_about(columns.unknown(query))))
             if not runs and not unknown:
                 unknown = [f"no run is found by {quoted(where or '')}"]
             if unknown:

@@ -108,7 +108,7 @@ def test_the_step_of_the_first_value_that_is_not_finite(tmp_path: Path) -> None:
 
 def test_a_list_of_names_says_how_many_more_there_are(tmp_path: Path) -> None:
     write_run(tmp_path, hparams=dict.fromkeys(("amp", "aug", "lr", "model", "seed", "wd"), 1))
-    write_run(tmp_path, "t", scalars={"loss": [1.0]})
+    write_run(tmp_path, "t", scalars={"loss": [1.0], "val/top5": [1.0], "train/top5": [1.0]})
     found = piped("ls", tmp_path, "--where", "zzzzzz>1")
     assert found.stderr.splitlines()[0] == (
         "tbcore: warning: no run has the hyperparameter 'zzzzzz'; "
@@ -118,6 +118,11 @@ def test_a_list_of_names_says_how_many_more_there_are(tmp_path: Path) -> None:
     assert found.stderr.splitlines()[0] == (
         "tbcore: warning: no run has the hyperparameter 'Loss'; "
         "values of the tag: loss:last, loss:min"
+    )
+    found = piped("ls", tmp_path, "--where", "top5>1")
+    assert found.stderr.splitlines()[0] == (
+        "tbcore: warning: no run has the hyperparameter 'top5'; "
+        "values of similar tags: val/top5:last, train/top5:last"
     )
 
 

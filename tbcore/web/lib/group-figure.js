@@ -28,7 +28,7 @@ const SPREADS = {
   error: [" SE", "± SE", "standard error"],
   interval: [" CI", "± 95 % CI", "95 % interval of the mean"],
   quartiles: ["", "[quartiles]", "quartiles"],
-  range: ["", "[min, max]", "minimum to maximum"],
+  range: [" range", "[min, max]", "minimum to maximum"],
 };
 
 /** Whether a spread is around the mean: `±`. @param {Spread} spread */
@@ -99,7 +99,7 @@ export function figureAlone(statistics, average = "mean", decimals = 0) {
   if (count === 0) return nonfinite === 0 ? "–" : common === undefined ? "not finite" : formatValue(common);
   if (count === 1 || Number.isNaN(statistics.low)) return formatValue(value);
   const spread = spreadOf(statistics, average);
-  return isAround(spread) ? formatMean(value, deviationOf(statistics), decimals) + SPREADS[spread][0] : formatQuartiles(statistics, decimals);
+  return (isAround(spread) ? formatMean(value, deviationOf(statistics), decimals) : formatQuartiles(statistics, decimals)) + SPREADS[spread][0];
 }
 
 /** A spread in words: `± standard error`. @param {Spread} spread */

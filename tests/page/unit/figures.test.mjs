@@ -58,6 +58,12 @@ test("a figure says what lines and bands of groups are", () => {
   const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles" }));
   assert.equal(figure(...many), "mean of 5 runs, no bands of more than 8 groups");
   assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
+  // Where Helvetica is missing, letters are as wide as those of DejaVu Sans: in points at this size.
+  const widths = new Map(Object.entries({ a: 4.9, b: 5.08, d: 5.08, e: 4.92, n: 5.07, o: 4.9, u: 5.07 }));
+  const words = "a band on a dune and one eon and a bed and no end on a noon or none bond on one ".repeat(9);
+  const notes = wordsOf(lineChartFigure(7, "loss", modelOf({ lines: [line("run", [1, 2])] }), words)).filter((text) => text.includes("noon"));
+  const longest = Math.max(...notes.map((text) => [...text].reduce((sum, letter) => sum + (widths.get(letter) ?? 2.54), 0)));
+  assert.ok(longest > 400 && longest < 7 * 72 - 4, String(longest));
 });
 
 test("lines are named by their labels, also if two have the same", () => {
@@ -93,6 +99,12 @@ test("a figure has no dots at points, and names all lines beside the plot or all
   assert.ok(!/<path d="M[\d.]+,[\d.]+a/.test(svgOf(long)));
   const colorOf = (/** @type {string} */ svg, /** @type {string} */ name) => /fill="([^"]*)"/.exec(textsOf(svg).find(({ text }) => text === name)?.attributes ?? "")?.[1];
   const beside = svgOf(long, line("other", [1, 1, 1, 1, 1]));
+  // Their fields have the order of the legend, whatever is above.
+  /** @type {string[]} */
+  const asked = [];
+  const rename = (/** @type {string} */ kind, /** @type {string} */ text) => (kind === "name" && asked.push(text), "");
+  lineChartFigure(7, "loss", modelOf({ lines: [line("low", [1, 1]), long] }), "", { rename });
+  assert.deepEqual([...new Set(asked)], ["low", "long"]);
   assert.deepEqual(["long", "other"].map((name) => colorOf(beside, name)), ["#3366cc", "#3366cc"]);
   const legend = svgOf(long, line("short", [1, 1])); // ends far from the edge
   assert.deepEqual(["long", "short"].map((name) => colorOf(legend, name)), ["#000000", "#000000"]);

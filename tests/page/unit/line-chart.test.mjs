@@ -655,6 +655,17 @@ test("lines of several tags are found by their run", () => {
   assert.equal(hit.run, "one");
 });
 
+test("all lines of a chart have dots at their points, or none has", () => {
+  const few = line("few", RISING.slice(0, 20));
+  const marked = (/** @type {any[]} */ lines, /** @type {[number, number] | null} */ view = null) => {
+    const model = modelOf(lines, { view });
+    return sceneMarks(model.scene({ width: 500, height: 200 }, COLORS), model.items).map(({ fill }) => fill !== "");
+  };
+  assert.deepEqual(marked([few]), [true]);
+  assert.deepEqual(marked([few, line("many", FALLING)]), [false, false]);
+  assert.deepEqual(marked([few, line("many", FALLING)], [0, 30]), [true, true], "of the points in the view");
+});
+
 test("a highlighted run keeps its marks, and a pinned x has dots", () => {
   const odd = RISING.map((step) => (step >= 30 && step < 70 ? NaN : 50));
   const scene = sceneOf([line("odd", odd, { color: RED }), line("even", RISING)]);

@@ -101,7 +101,7 @@ class LogSelection(NamedTuple):
             of_query = set(columns.runs_found(query))
         except BadRequestError as error:
             raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
-        for line in dict.fromkeys(lines_about(columns.unknown(query), columns)) if is_first else ():
+        for line in dict.fromkeys(lines_about(columns.unknown(query))) if is_first else ():
             warn(one_line(line))
         return [name for name in found if name in of_query]
 

@@ -162,7 +162,7 @@ function latexAverage({ statistics, average, cells }, row, size) {
   if (!found) return null;
   if (found.count === 0 && found.common === undefined) return `not finite ($n = 0$)`;
   const { text } = groupFigure({ ...found, nonfinite: 0, missing: 0, diverged: 0, live: 0 }, average);
-  const [, numbers, sign = ""] = text.match(/^([^A-Z(]*?)( SE| CI)?( \(.*)?$/) ?? ["", text];
+  const [, numbers, sign = ""] = text.match(/^([^A-Z(]*?)( SE| CI| range)?( \(.*)?$/) ?? ["", text];
   const figure = found.count < 2 ? latexCell(cells[row]) : `$${numbers.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$${sign}`;
   return found.count === size ? figure : `${figure} ($n = ${found.count}$)`;
 }

@@ -28,7 +28,7 @@ export default {
     const answers = new Answers(host, "metric_evals", readCurve);
     host.keys([
       { key: "↑ ↓", label: "Move between rows, from the button or the check box of a row" },
-      { key: "Shift click", label: "Sort by several columns" },
+      { key: "Shift click", label: "Sort by several columns, or check all rows from the last one on" },
       { key: "Alt ← →", label: "Move a column, from its heading" },
       { key: "drag", label: "Filter by a range of an axis or an area of the scatter plot; a click on the range removes the filter" },
     ]);

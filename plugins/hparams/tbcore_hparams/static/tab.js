@@ -307,8 +307,11 @@ function actionsOf({ settings }, sweep, view, shownRow) {
    * @param {string | null} value  null for the default
    */
   const set = (name, value) => settings.set(name, value);
-  /** Checks a group for comparison, or unchecks it. @param {string} name  of the group */
-  const togglePick = (name) => set("pick", toggled(view.picked, name));
+  /** Checks groups for comparison, or unchecks them. @param {readonly string[]} names  of the groups @param {boolean} isPicked */
+  const pick = (names, isPicked) => {
+    const others = [...view.picked].filter((name) => !names.includes(name));
+    set("pick", formatLists([isPicked ? [...others, ...names] : others]));
+  };
   /** Shows or hides a panel. @param {import("./view.js").Panel} panel */
   const togglePanel = (panel) => {
     const text = toggled(panels, panel);
@@ -316,18 +319,18 @@ function actionsOf({ settings }, sweep, view, shownRow) {
   };
   return {
     set,
-    togglePick,
+    pick,
     togglePanel,
     /** Checks a row, and scrolls the table to it. @param {number} row */
     showRow(row) {
       if (!panels.has("table")) togglePanel("table");
-      const { name } = sweep.groups[row];
-      if (!view.picked.has(name)) togglePick(name);
+      pick([sweep.groups[row].name], true);
       shownRow.value = { row };
     },
     /** Checks or unchecks a row, and scrolls the table to it. @param {number} row */
     pickAndShow(row) {
-      togglePick(sweep.groups[row].name);
+      const { name } = sweep.groups[row];
+      pick([name], !view.picked.has(name));
       if (panels.has("table")) shownRow.value = { row };
     },
     /** Opens or closes the details of a group. @param {string} name  of the group */

@@ -104,6 +104,15 @@ export function TrialsTable({ tab }) {
   const to = Math.min(columns.length, Math.ceil((indexAt(lefts, viewport.left + viewport.width) + 1) / COLUMN_BATCH) * COLUMN_BATCH);
   const writers = useMemo(() => columns.map(writerOf), [columns]);
   const keys = useMemo(() => columns.map(({ key }) => key), [columns]);
+  /** The name of the group that was last checked or unchecked. */
+  const last = useRef("");
+  /** Checks or unchecks a group, or with Shift all from the last one to it. @param {string} name @param {MouseEvent} event */
+  const onPick = (name, { currentTarget, shiftKey }) => {
+    const names = rows.map((row) => sweep.groups[row].name);
+    const [start, end] = [names.indexOf(last.current), names.indexOf(name)].sort((a, b) => a - b);
+    last.current = name;
+    tab.pick(shiftKey && start >= 0 ? names.slice(start, end + 1) : [name], /** @type {HTMLInputElement} */ (currentTarget).checked);
+  };
   /** @param {string} name @param {number} height */
   const onHeight = (name, height) => setDetailsHeights((old) => (old.get(name) === height ? old : new Map(old).set(name, height)));
   /** @param {number} height */
@@ -131,7 +140,7 @@ export function TrialsTable({ tab }) {
           const { name } = sweep.groups[row];
           const isOpen = view.open.has(name);
           return [
-            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} common=${common} columns=${columns} from=${from} to=${to} writers=${writers} isOpen=${isOpen} />`,
+            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} common=${common} columns=${columns} from=${from} to=${to} writers=${writers} isOpen=${isOpen} onPick=${onPick} />`,
             isOpen && html`<${Details} key=${`${name} details`} tab=${tab} row=${row} numColumns=${columns.length + 2} onHeight=${onHeight} />`,
           ];
         })}
@@ -265,8 +274,9 @@ function ColumnMenu({ tab, column }) {
  * @param {number} props.to  end of the rendered columns
  * @param {readonly ((row: number) => string)[]} props.writers
  * @param {boolean} props.isOpen
+ * @param {(name: string, event: MouseEvent) => void} props.onPick
  */
-function Row({ tab, row, index, common: [start, end], columns, from, to, writers, isOpen }) {
+function Row({ tab, row, index, common: [start, end], columns, from, to, writers, isOpen, onPick }) {
   const { sweep, grades, ramp } = tab;
   const group = sweep.groups[row];
   const isHovered = tab.hoveredRow.value === row;
@@ -310,7 +320,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
           checked=${isPicked}
           aria-label="Check ${group.label}"
           title="Marks the row in the plots. “Show only” then shows the checked rows in all tabs"
-          onChange=${() => tab.togglePick(group.name)}
+          onClick=${(/** @type {MouseEvent} */ event) => onPick(group.name, event)}
         />
         <i style=${{ background: color }}></i>
         <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>

@@ -232,7 +232,7 @@ test("the spread that the reader chose is in the cells and in all downloads", ()
   };
   assert.deepEqual(shownAs("error"), ["0.250 ± 0.065 SE", "name,loss,loss se,loss n,loss nonfinite,loss at step", "a & $0.250 \\pm 0.065$ SE & $4$ \\\\"]);
   assert.deepEqual(shownAs("interval").slice(0, 2), ["0.25 ± 0.21 CI", "name,loss,loss ci,loss n,loss nonfinite,loss at step"]);
-  assert.deepEqual(shownAs("range").slice(0, 2), ["0.25 [0.10, 0.40]", "name,loss,loss min,loss max,loss n,loss nonfinite,loss at step"]);
+  assert.deepEqual(shownAs("range").slice(0, 2), ["0.25 [0.10, 0.40] range", "name,loss,loss min,loss max,loss n,loss nonfinite,loss at step"]);
 });
 
 test("the best group is marked together with those that cannot be told from it", () => {

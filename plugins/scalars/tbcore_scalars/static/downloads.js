@@ -41,7 +41,7 @@ export function drawnCSV({ lines, bands, view, y }, { x, smooth, average }) {
   const isSmoothed = smooth > 0;
   const isPlain = !y || (y.yScale === "linear" && !y.limits);
   const [axis, ofAxis] = isPlain ? [[], []] : [["y_scale", "y_from", "y_to"], [y.yScale, ...(y.limits ?? [null, null]).map((end) => end ?? "")]];
-  /** @param {{ key?: string, name: string }} source @param {ArrayLike<number>} xs @param {(index: number) => number[]} cells */
+  /** @param {{ key?: string, name: string }} source @param {ArrayLike<number>} xs @param {(index: number) => (number | null)[]} cells */
   const rowsOf = ({ key, name }, xs, cells) =>
     Array.from(xs, (at, index) => (at >= from && at <= to ? [...(key ? JSON.parse(key) : [name, ""]), ...cells(index).map(numberText), ...ofAxis] : [])).filter(({ length }) => length > 0);
   const shown = lines.filter((line) => !line.faint);
@@ -53,15 +53,18 @@ export function drawnCSV({ lines, bands, view, y }, { x, smooth, average }) {
     });
     return toCSV(["run", "tag", "step", "wall_time", ...(xTitle ? ["x"] : []), "value", ...(isSmoothed ? ["smoothed"] : []), ...axis], rows);
   }
-  const bandRows = bands.flatMap((band) => rowsOf(band, band.x, (i) => [band.x[i], band.mean[i], band.low[i], band.high[i], band.count[i]]));
+  // One value does not spread: 0 would be taken for a deviation.
+  const spread = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ count) => (count > 1 && !Number.isNaN(low) ? [low, high] : [null, null]);
+  const bandRows = bands.flatMap(({ key, name, x, mean, low, high, count }) => rowsOf({ key, name }, x, (i) => [x[i], mean[i], ...spread(low[i], high[i], count[i]), count[i]]));
   const lineRows = shown.flatMap((line) => {
     const [xs, values] = [xsOf(line), line.smoothed ?? line.value];
-    return rowsOf(line, xs, (i) => [xs[i], values[i], NaN, NaN, 1]);
+    return rowsOf(line, xs, (i) => [xs[i], values[i], null, null, 1]);
   });
   return toCSV(["group", "tag", xTitle ? "x" : x, average, "low", "high", "count", ...axis], [...bandRows, ...lineRows]);
 }
 
-/** A number as in the CSV files of the server. @param {number} number */
+/** A number as in the CSV files of the server; null is empty. @param {number | null} number */
 function numberText(number) {
+  if (number === null) return "";
   return Number.isFinite(number) ? String(number) : Number.isNaN(number) ? "nan" : number > 0 ? "inf" : "-inf";
 }

@@ -414,8 +414,9 @@ test("a chart is saved as it is drawn", () => {
   assert.deepEqual(csv({ view: [2, 9] }, { x: "relative" }), ["run,tag,step,wall_time,value", '"a, b",loss,3,102,3']);
   const paired = [{ ...line, x: [7, 8, 9] }];
   assert.deepEqual(csv({ lines: paired, view: [9, 9] }, { x: "tag:epoch" }), ["run,tag,step,wall_time,x,value", '"a, b",loss,3,102,9,3']);
-  assert.deepEqual(csv({ bands: [band], lines: [{ ...line, faint: true }] }, { average: "median" }), ["group,tag,step,median,low,high,count", "seeds,loss,1,4,3,inf,3", "seeds,loss,2,5,nan,nan,2"]);
-  assert.deepEqual(csv({ bands: [band], view: [1, 1] }, { x: "step" }).slice(1), ["seeds,loss,1,4,3,inf,3", '"a, b",loss,1,1,nan,nan,1']);
+  assert.deepEqual(csv({ bands: [band], lines: [{ ...line, faint: true }] }, { average: "median" }), ["group,tag,step,median,low,high,count", "seeds,loss,1,4,3,inf,3", "seeds,loss,2,5,,,2"]);
+  assert.equal(csv({ bands: [{ ...band, low: [3, 5], high: [4, 5], count: [3, 1] }] }, {})[2], "seeds,loss,2,5,,,1", "one value does not spread");
+  assert.deepEqual(csv({ bands: [band], view: [1, 1] }, { x: "step" }).slice(1), ["seeds,loss,1,4,3,inf,3", '"a, b",loss,1,1,,,1']);
 });
 
 test("a card has its own y axis by its flags, otherwise that of the tab", () => {

@@ -146,13 +146,18 @@ export function drawMarks(context, scene, items) {
 
 /** The marks of items, as path data, from back to front: those of the first item above all others. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
-  const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving;
+  // All lines have dots or none: else those of a line would look like a code for something.
+  const { x, width, axisItems } = scene;
+  const showsPoints = axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving && axisItems.every(({ xs, segments }) => segments.every((segment) => {
+    const [from, to] = windowOf(xs, segment, ...x.range);
+    return (to - from) * MIN_DOT_DISTANCE_PX <= width;
+  }));
   /** @type {number[]} */
   const taken = [];
   // The crosses of all items have places, whichever are drawn.
   return scene.items.flatMap((item) => {
     const isDrawn = items.includes(item);
-    if (!isDrawn && item.nonFinite.length === 0) return [];
+    if (!isDrawn && !item.nonFinite.length) return [];
     const marks = (item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip, taken);
     return isDrawn ? [{ color: item.color, ...marks }] : [];
   }).reverse();
@@ -211,8 +216,8 @@ const MIN_DOT_DISTANCE_PX = 10;
 /**
  * The marks of a line or band:
  *
- *     dot        a segment of one point, or every point where points are far apart and the line
- *                is not dashed for fewer runs
+ *     dot        a segment of one point, or every point where those of all lines are far apart and
+ *                the line is not dashed for fewer runs
  *     cross      NaN, at the top of the plot, where it does not look like a value, below those of
  *                other lines at the same x; in a band, one or more further runs whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
@@ -220,7 +225,7 @@ const MIN_DOT_DISTANCE_PX = 10;
  *
  * @param {import("./types.js").Item} item
  * @param {Pick<import("./types.js").Scene, "x" | "y" | "width" | "height">} plot
- * @param {boolean} showsPoints  whether to mark points that are far apart
+ * @param {boolean} showsPoints  whether to mark points, which are far apart
  * @param {boolean} showsOutliers  whether to mark outliers
  * @param {number[]} taken  how many crosses other lines have at each place along x; is updated
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
@@ -232,7 +237,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
-    if (!isSingle && !(showsPoints && !segment.fewer && (to - from) * MIN_DOT_DISTANCE_PX <= width)) continue;
+    if (!isSingle && (!showsPoints || segment.fewer)) continue;
     for (let i = from; i < to; i++) {
       const left = toX(xs[i]);
       const top = toY(ys[i]);
@@ -248,13 +253,12 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
    * @param {number} left @param {string} shape
    */
   const addMark = (left, shape) => {
-    if (!(left >= 0 && left <= width) || Math.abs(left - (lastLeft.get(shape) ?? NaN)) < MIN_MARK_DISTANCE_PX) return false;
-    lastLeft.set(shape, left);
-    return true;
+    const distance = Math.abs(left - (lastLeft.get(shape) ?? Infinity));
+    return left >= 0 && left <= width && distance >= MIN_MARK_DISTANCE_PX && lastLeft.set(shape, left);
   };
   for (const index of nonFinite) {
     const left = toX(xs[index]);
-    const value = line ? line.value[index] : NaN;
+    const value = line?.value[index] ?? NaN;
     if (!addMark(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
@@ -269,9 +273,8 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];
-    if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);
-    if (addMark(left, isAbove ? "above" : "below")) {
+    if ((isAbove || column[i] < y.range[0]) && Number.isFinite(column[i]) && addMark(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }
   }

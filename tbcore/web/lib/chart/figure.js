@@ -56,6 +56,8 @@ export function lineChartFigure(inches, label, model, more, { legend = "outside"
   const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(0, ...yTicks.map(({ label: text }) => textWidth(text)));
   const nameOf = (/** @type {Item} */ { name, color }) => rename?.("name", name, color) || name;
   const isOutside = legend === "outside";
+  // In the order of the legend, whatever the heights of the lines' ends: fields for names have the order of these calls.
+  if (isOutside) namedItems(model.axisItems, model).forEach(nameOf);
   const ends = isOutside ? namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).map(({ item, top }) => ({ name: nameOf(item), color: item.color, top })) : [];
   const fitting = ends.filter(({ name }) => textWidth(name) <= MAX_NAMES_SHARE * width);
   // A legend of some lines would look as if these were of another kind.
@@ -201,11 +203,11 @@ function shortened(text, width) {
   return end === text || textWidth(text) <= width ? text : `…${end}`;
 }
 
-/** About the width of a text, whatever the font: rather too much. @param {string} text */
+/** About the width of a text in a wide font, such as DejaVu Sans in place of Helvetica: rather too much. @param {string} text */
 function textWidth(text) {
   let units = 0;
   for (const letter of text.split("\n").reduce((a, b) => (a.length > b.length ? a : b))) {
-    units += /[il.,:;'|! ()[\]fjtI/-]/.test(letter) ? 0.34 : /[mwMW%@…]/.test(letter) ? 0.95 : /[A-Z]/.test(letter) ? 0.72 : /[\u2e80-\uffff]/.test(letter) ? 1 : 0.56;
+    units += /[il.,:;'|! ()[\]fjtI/-]/.test(letter) ? 0.4 : /[mwMW%@…]/.test(letter) ? 1 : /[A-Z]/.test(letter) ? 0.79 : /[\u2e80-\uffff]/.test(letter) ? 1 : 0.64;
   }
   return units * FONT_SIZE;
 }

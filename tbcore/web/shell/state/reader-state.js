@@ -287,10 +287,10 @@ export class State extends ServerState {
   #address() {
     /** @type {Record<string, string>} */
     const values = {};
-    const { isHeld, shown } = this.runFilter.value;
+    const { shown } = this.runFilter.value;
     for (const [name, { value }] of this.#texts) {
       // The query is that of the runs that are shown; without one, what was typed.
-      const text = name === "query" && (isHeld || shown) ? shown : value;
+      const text = name === "query" ? shown ?? value : value;
       if (text) values[name] = text;
     }
     const { view, sort, column } = this.list.value;
