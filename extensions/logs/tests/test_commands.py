@@ -67,7 +67,7 @@ def test_json_has_the_names_of_the_columns(logdir: Path) -> None:
 
     [run] = json.loads(result.stdout)
     assert (run["run"], run["state"], run["step"]) == ("exp/lr0", "quiet", 2)
-    assert (run["lr"], run["loss:min"], run["loss:at(1)"], run["acc:last"]) == (1.0, 0.1, 1.0, 0.0)
+    assert (run["lr"], run["loss:min"], run["loss:at(1)"], run["acc"]) == (1.0, 0.1, 1.0, 0.0)
     assert isinstance(run["took"], float)
 
 

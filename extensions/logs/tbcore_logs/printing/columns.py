@@ -96,9 +96,9 @@ def column_of(text: str, attributes: RunColumns) -> Column:
             if index.hparam_names.candidates(name):
                 line, others = f"{name!r} is a hyperparameter, which has no {end!r}", []
         raise click.UsageError(line + instead(name, others), click.get_current_context())
-    if attribute.stat is None:
-        attribute, header = attribute._replace(stat="last"), f"{name}:last"
-    return column_of_tag(attribute._replace(kind="value"), attributes, header)
+    return column_of_tag(
+        attribute._replace(kind="value", stat=attribute.stat or "last"), attributes, header
+    )
 
 
 def column_of_tag(attribute: Attribute, attributes: RunColumns, header: str = "") -> Column:
