@@ -252,10 +252,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
    * last mark of the same shape. If so, the mark becomes the last mark of this shape.
    * @param {number} left @param {string} shape
    */
-  const addMark = (left, shape) => {
-    const distance = Math.abs(left - (lastLeft.get(shape) ?? Infinity));
-    return left >= 0 && left <= width && distance >= MIN_MARK_DISTANCE_PX && lastLeft.set(shape, left);
-  };
+  const addMark = (left, shape) => left >= 0 && left <= width && !(Math.abs(left - (lastLeft.get(shape) ?? NaN)) < MIN_MARK_DISTANCE_PX) && lastLeft.set(shape, left);
   for (const index of nonFinite) {
     const left = toX(xs[index]);
     const value = line?.value[index] ?? NaN;

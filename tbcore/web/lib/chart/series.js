@@ -110,13 +110,10 @@ export function visibleExtent(xs, values, from, to) {
     if (value - value !== 0) continue;
     const x = xs[i];
     const inside = x >= from && x <= to;
-    // A line across the whole range.
-    const crosses = x > to && lastX < from;
-    if (inside || wasInside || crosses) {
+    // The last is of a line across the whole range.
+    if (inside || wasInside || (x > to && lastX < from)) {
       if (value < min) min = value;
       if (value > max) max = value;
-    }
-    if ((inside && !wasInside) || crosses) {
       if (last < min) min = last;
       if (last > max) max = last;
     }
@@ -143,9 +140,9 @@ export function farLines(extents) {
   const low = known.map(([min]) => min).sort((a, b) => a - b)[numIgnored];
   const high = known.map(([, max]) => max).sort((a, b) => b - a)[numIgnored];
   const far = FAR_LENGTHS * (high - low || Math.abs(high) || 1);
-  const beyond = (/** @type {number} */ margin) => extents.map((extent) => extent !== null && (extent[0] < low - margin || extent[1] > high + margin));
-  const isFar = beyond(far);
-  return { usual: [low, high], isFar: isFar.includes(true) ? beyond(far / 2) : isFar };
+  const beyond = extents.map((extent) => (extent ? Math.max(low - extent[0], extent[1] - high) : 0));
+  const least = Math.max(...beyond) > far ? far / 2 : far;
+  return { usual: [low, high], isFar: beyond.map((distance) => distance > least) };
 }
 
 /**
