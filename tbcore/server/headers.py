@@ -91,6 +91,9 @@ class SafeHeaders:
         self._prefix = config.path_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
         is_started = False
         is_head = scope["method"] == "HEAD"
 
@@ -135,3 +138,12 @@ def _complete(headers: list[tuple[bytes, bytes]], policy: bytes) -> list[tuple[b
     if not any(name == b"cache-control" for name, _ in headers):
         complete.append((b"cache-control", b"no-cache"))
     return complete
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    """Only confirms the messages about the start and the end of the server."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -487,6 +487,12 @@ def test_two_servers_in_one_process_are_independent(make_client: Make, make_plug
     assert one != other
 
 
+def test_lifespan_messages_are_accepted(make_client: Make) -> None:
+    """Lifespan messages are accepted, since test clients may send them."""
+    with make_client() as client:
+        assert client.get("data/runs").status_code == 200
+
+
 def test_run_details_are_not_made_for_a_client_that_has_gone(
     tmp_path: Path, make_client: Make
 ) -> None:
