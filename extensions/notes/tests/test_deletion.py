@@ -596,7 +596,7 @@ def test_files_of_other_formats_are_never_named(logdir: Path) -> None:
         "out/trainer_state.json": state,
         "out/checkpoint-1/trainer_state.json": state,
         "csv/metrics.csv": "step,brain.Event:2\n0,1\n",
-        "both/metrics.csv": "step,brain.Event:2\n0,1\n",
+        "both/metrics.csv": "step,loss,word\n0,1,brain.Event:2\n",
         "was/trainer_state.json": state,
     }
     events = {run: log(logdir, run) for run in ("both", "was", "linked")}
