@@ -54,7 +54,7 @@ def _value(
 @click.argument("logdir", type=click.Path())
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @_value("--star/--no_star", "starred", "Star the runs, or not.")
-@_value("--archive/--no_archive", "archived", "Put the runs away, or take them back.")
+@_value("--archive/--no_archive", "archived", "Archive the runs, or bring them back.")
 @_value("--name", "display_name", 'A name for charts and tables; "" for none.', metavar="TEXT")
 @_value("--note", "note", 'A text, as Markdown; "" for none, - for stdin.', metavar="TEXT")
 @_value("--color", "color", 'A colour such as #2a78d6; "" for none.', metavar="COLOR")
