@@ -160,12 +160,6 @@ def test_the_focus_comes_back_to_the_row_of_a_menu_or_mark(
     page.keyboard.press("e")
     wait_for_runs(page, "other", "sweep/lr1")
     assert values(logdir, "other") == {}
-    # The line is about all that the key has archived, and so is its button.
-    page.get_by_text("Archived 1 run.").wait_for()
-    page.keyboard.press("e")
-    page.get_by_text("Archived 2 runs.").wait_for()
-    page.get_by_role("button", name="Undo").click()
-    wait_for_runs(page, "other", "sweep/lr1", "sweep/lr3")
 
 
 def test_the_menu_above_the_rows_is_about_all_that_match(

@@ -32,9 +32,6 @@ export function archive(store, runs) {
   returnFocus(store);
 }
 
-/** What the last line says, or will once the change is saved. @type {{ text: string, field: string, value: boolean, runs: readonly string[], isPending: boolean }} */
-let said = { text: "", field: "", value: false, runs: [], isPending: false };
-
 /**
  * Sets a field of those runs that do not have it; if all have it, takes it from them.
  * @param {Store} store
@@ -48,13 +45,9 @@ let said = { text: "", field: "", value: false, runs: [], isPending: false };
 function toggle(store, runs, field, areSet, [set, taken], isSaid, hint = "") {
   const value = !areSet(store, runs);
   const changed = runs.filter((run) => areSet(store, [run]) !== value);
-  // A line that says the same of other runs is about these as well, as after the key e twice.
-  const isSame = (said.isPending || store.notice.value?.text === said.text) && said.field === field && said.value === value;
-  const all = isSame ? [...new Set([...said.runs, ...changed])] : changed;
-  const undo = () => store.change({ runs: all, set: { [field]: !value } });
-  const text = `${value ? set : taken} ${plural(all.length, "run")}.${value ? hint : ""}`;
-  const saying = (said = { text, field, value, runs: all, isPending: isSaid });
-  store.change({ runs: changed, set: { [field]: value } }, isSaid ? { text, actions: [["Undo", undo]] } : null).finally(() => (saying.isPending = false));
+  const undo = () => store.change({ runs: changed, set: { [field]: !value } });
+  const text = `${value ? set : taken} ${plural(changed.length, "run")}.${value ? hint : ""}`;
+  store.change({ runs: changed, set: { [field]: value } }, isSaid ? { text, actions: [["Undo", undo]] } : null);
 }
 
 /** Notes a colour; null for none. @param {Store} store @param {string} run @param {string | null} color */
