@@ -54,7 +54,7 @@ function emptyText(all) {
   if (all.length === 0) return "No runs are shown. Check at least two in the list to compare them.";
   const [{ label, isGroup }] = all;
   const what = isGroup ? "group" : "run";
-  if (all.length === 1) return `Only the ${what} ${formatName(label)} is shown. Check another one in the list to compare them.`;
+  if (all.length === 1) return `Only the ${what} ${formatName(label)} is shown. Check another one in the list to compare them${isGroup ? ", or ungroup the runs" : ""}.`;
   return `The ${what}s are too large to be compared. Show fewer runs in the list.`;
 }
 

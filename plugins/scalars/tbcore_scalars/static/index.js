@@ -21,7 +21,7 @@ import { DASHES, LinesStore, SCALES, axisOf, described, untimed, yAxisOf } from 
 /** @type {[value: OwnOptions["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
   ["step", "Step", ""],
-  ["relative", "Relative", "Time since the run's first value"],
+  ["relative", "Relative", "Time since the first value of each tag"],
   ["wall_time", "Wall time", ""],
 ];
 /** Name of the section of pinned cards. */

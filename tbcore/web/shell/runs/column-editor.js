@@ -159,7 +159,8 @@ function Downloads({ state, runs, columns, isDisabled }) {
   const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.valuesOf(text), steps: attributes.column(text).steps.value, last: lastIn(attributes, attribute) }));
   /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
   const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
-  return html`<button type="button" class="tb-button" disabled=${isDisabled} title="All runs of the list with all columns, in full precision" onClick=${() => download(tableOf(runs, groupOf, given()), "runs.csv")}>
+  const first = columns.length === 0 ? "Add a column first. " : "";
+  return html`<button type="button" class="tb-button" disabled=${isDisabled} title="${first}All runs of the list with all columns, in full precision" onClick=${() => download(tableOf(runs, groupOf, given()), "runs.csv")}>
       Download CSV
     </button>
     ${groupOf &&
@@ -167,7 +168,7 @@ function Downloads({ state, runs, columns, isDisabled }) {
       type="button"
       class="tb-button"
       disabled=${isDisabled}
-      title="All groups of the list, in full precision: of each tag's values the ${describeFigure(AVERAGES[average], spread)}, how many are finite, and how many are not; of lowest and highest values, also how many of their runs end with NaN or infinity"
+      title="${first}All groups of the list, in full precision: of each tag's values the ${describeFigure(AVERAGES[average], spread)}, how many are finite, and how many are not; of lowest and highest values, also how many of their runs end with NaN or infinity"
       onClick=${() => download(groupTableOf(runs, groupOf, given(), average, spread), "groups.csv")}
     >
       CSV of groups
