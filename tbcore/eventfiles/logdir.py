@@ -213,10 +213,8 @@ class Logdir:
     def _add_other_files(self, scan: Scan, found: list[tuple[int, str, EventFile]]) -> None:
         """Adds files that are not event files. Each is given with the index of its spec, and its
         path relative to the path of the spec."""
-        unclaimed, shown = (
-            [("twin", readable(each[0].path)) for each in scan.twins],
-            set[tuple[str, str]](),
-        )
+        unclaimed = [("twin", readable(each[0].path)) for each in scan.twins]
+        shown = set[tuple[str, str]]()
         runs = {self._run_directories[i][1::2]: run for run, i in self._names} if found else {}
         for spec_index, name, file in sorted(found):
             kind = kind_of(name) or ""

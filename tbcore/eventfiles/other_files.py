@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase, translate
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tbcore.extensions import FORMATS, INSTALL, available
@@ -26,7 +26,6 @@ _SHOWN_BY = {
     "debugger": "TensorBoard's Debugger V2",
     "gzip": "tbcore, after gunzip",
     "unknown": "the program that wrote them",
-    "log": "tbcore, unless `--formats` leaves them out, in a directory of this machine",
     "mlflow": "tbcore in the database that `mlflow migrate-filestore` makes of such folders",
     "twin": "the event files beside them; where these lack columns, a line names some",
 }
@@ -124,8 +123,14 @@ def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
     paths: dict[str, set[str]] = {}
     for kind, path in files:
         paths.setdefault(kind, set()).add(path)
-    shown_by = _SHOWN_BY
-    if "log" in paths and not available(FORMATS):
-        install = f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`"
-        shown_by = {**shown_by, "log": f"{install}, in a directory of this machine"}
-    return tuple(OtherFiles(k, len(p), min(p), shown_by[k]) for k, p in sorted(paths.items()))
+    return tuple(
+        OtherFiles(k, len(p), min(p), _logs_shown_by() if k == "log" else _SHOWN_BY[k])
+        for k, p in sorted(paths.items())
+    )
+
+
+@cache  # The entry points of all distributions are read, which takes as long as a scan.
+def _logs_shown_by() -> str:
+    installed = "tbcore, unless `--formats` leaves them out"
+    missing = f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`"
+    return f"{installed if available(FORMATS) else missing}, in a directory of this machine"

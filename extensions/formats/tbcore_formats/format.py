@@ -6,6 +6,7 @@ belongs to one log directory, and is used by one thread at a time.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,19 +17,20 @@ if TYPE_CHECKING:  # To know the names of files, nothing else is imported.
     from tbcore_formats.twins import Twins
 
 
-class Format:
+class Format(ABC):
     """The base of formats, with the members of `Format` in `tbcore/eventfiles/formats.py`."""
 
     patterns: Collection[str]
     has_twins = False
     has_times = False
 
+    @abstractmethod
     def runs(self, files: Sequence[tuple[str, EventFile]]) -> Iterable[SourceRun | str]:
-        raise NotImplementedError
+        """See `Format` in that module."""
 
+    @abstractmethod
     def reader(self, run: SourceRun) -> FormatReader:
         """A reader that has read nothing."""
-        raise NotImplementedError
 
     def columns(self, file: EventFile) -> Sequence[str]:
         """The tags at the beginning of a run's first file, which is not shown beside event files.

@@ -1,6 +1,6 @@
 /**
- * Which groups of values cannot be told from the best one; extensions/logs/tbcore_logs/best.py has the rule,
- * and is the same for the server: tests/comparisons.json has what both must do. No DOM.
+ * Which groups of values cannot be told from the best one; docs/queries.md has the rule. `tbcore ls` does
+ * the same: tests/comparisons.json has what both must do. No DOM.
  */
 
 import { plural } from "./format.js";
