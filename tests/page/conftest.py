@@ -42,6 +42,9 @@ VIEWPORT = {"width": 1400, "height": 900}
 MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
 """Seconds; answers of servers, and frames of pages, are late by random times below it, to reveal
 races in tests and in the page."""
+MOTION = {"reduced_motion": "no-preference" if MAX_DELAY else "reduce"}
+"""What the system says of motion. Frames of transitions cost time and find no fault, but where a
+test asks for motion, and in a search for races."""
 LATE_FRAMES = """
 {
   const [request, waiting] = [requestAnimationFrame, new Map()];
@@ -186,7 +189,7 @@ class Profile:
     """A browser profile, with a record of the errors and requests of its pages."""
 
     def __init__(self, chromium: Any, **options: Any) -> None:
-        self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
+        self.context = chromium.new_context(**{"viewport": VIEWPORT, **MOTION, **options})
         self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.context.add_init_script(HELPERS)
         if MAX_DELAY:

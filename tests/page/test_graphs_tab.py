@@ -274,8 +274,9 @@ def position_of_box(page: Any, name: str) -> tuple[float, float]:
 
 
 def test_a_double_click_opens_a_scope_and_a_click_shows_details(open_graph: Any) -> None:
-    """The clicked scope stays in view."""
+    """The clicked scope stays in view, while the camera moves."""
     page = open_graph("small")
+    page.emulate_media(reduced_motion="no-preference")
     x, y = position_of_box(page, "layer_2")
     page.mouse.dblclick(x, y)
     wait_for_setting(page, "open", "layer_2")
