@@ -77,9 +77,9 @@ def forget_extensions() -> None:
     addresses._storages.clear()
     tbcore._opener.cache_clear()
     with contextlib.suppress(ImportError):
-        from tbcore_logs import reading
+        from tbcore_logs import readers
 
-        reading._index_extension.cache_clear()
+        readers._index_extension.cache_clear()
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ from tbcore_logs.errors import UnknownNameError, instead, lines_about
 from tbcore_logs.groups import Grid, group_runs, mean_table, missing_in, statistics_of
 from tbcore_logs.noted import RunNotes, notes_of
 from tbcore_logs.paths import Paths
-from tbcore_logs.reading import RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.readers import reader_of
+from tbcore_logs.reading import RunSnapshot, multiplexer_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.selection import Names, matching
 from tbcore_logs.series import Point, ScalarSeries, table_of

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 from tbcore import TbcoreError
 from tbcore.engine import Notes, OptionError, guarded, one_line
-from tbcore_logs.reading import Reader
+from tbcore_logs.readers import Reader
 
 logger = logging.getLogger("tbcore.logs")
 

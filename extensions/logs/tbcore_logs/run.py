@@ -33,7 +33,8 @@ from tbcore_logs.forms import (
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.noted import NotedField, RunNotes
 from tbcore_logs.paths import Paths
-from tbcore_logs.reading import Reader, RunSnapshot, multiplexer_of, reader_of
+from tbcore_logs.readers import Reader, reader_of
+from tbcore_logs.reading import RunSnapshot, multiplexer_of
 from tbcore_logs.series import ScalarSeries
 from tbcore_logs.values import (
     LoggedAudio,

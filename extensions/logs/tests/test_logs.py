@@ -25,7 +25,7 @@ from tbcore import NotFoundError
 from tbcore.errors import ExtensionError
 from tbcore.eventfiles.table import Table
 from tbcore.store.run import RunData
-from tbcore_logs import Point, ScalarSeries, Tag, reading
+from tbcore_logs import Point, ScalarSeries, Tag, readers
 from tbcore_testing import EventFileWriter, write_run
 from tbcore_testing.summaries import png
 
@@ -535,13 +535,13 @@ def test_a_broken_extension_for_indexes_costs_only_indexes(
     def loaded(group: str, name: str) -> Any:
         raise ExtensionError("an index of broken 1.0 cannot be imported")
 
-    monkeypatch.setattr(reading, "loaded", loaded)
-    reading._index_extension.cache_clear()
+    monkeypatch.setattr(readers, "loaded", loaded)
+    readers._index_extension.cache_clear()
     try:
         for _ in range(2):
             assert "train" in tbcore.open(tmp_path)
     finally:
-        reading._index_extension.cache_clear()
+        readers._index_extension.cache_clear()
 
     assert [record.getMessage() for record in caplog.records] == [
         "an index of broken 1.0 cannot be imported"
