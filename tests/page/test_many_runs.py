@@ -109,4 +109,19 @@ def test_ten_thousand_runs_with_notes_have_no_more_rows(open_page: Any) -> None:
         page.evaluate("() => document.querySelector('.tb-list').scrollTop += 10_000")
         page.evaluate("() => tb.frame().then(tb.frame)")
     assert 10 < page.locator(".tb-run").count() < 100
+    # Of the rows in view, those that stay while the list scrolls are not rendered again.
+    page.evaluate(
+        """async () => {
+          const { options } = await import('preact');
+          const next = options.__r;
+          globalThis.numRendered = 0;
+          options.__r = (vnode) => {
+            if (vnode.type.name === 'RunRow') numRendered++;
+            next?.(vnode);
+          };
+          document.querySelector('.tb-list').scrollTop += 26;
+        }"""
+    )
+    page.evaluate("() => tb.frame().then(tb.frame)")
+    assert 1 <= page.evaluate("() => numRendered") <= 4
     assert page.locator(".tb-run").first.inner_text().count("paper") == 1

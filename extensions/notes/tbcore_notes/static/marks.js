@@ -7,51 +7,22 @@ import { html } from "htm/preact";
 import { formatName, plural } from "tbcore/format.js";
 import { labelsOf } from "./records.js";
 
-/** @import { Fields, Records } from "./records.js" */
+/** @import { Records } from "./records.js" */
 /** @import { Store } from "./store.js" */
 
-/** Number of runs whose marks are kept: more than any window shows. */
-const MAX_KEPT = 500;
-/** The marks of runs that were drawn last, with what they show. @type {Map<string, { fields: Fields | undefined, canWrite: boolean, marks: unknown }>} */
-const kept = new Map();
-/** Those of folders and groups. @type {WeakMap<readonly string[], { records: Records, marks: unknown }>} */
-const keptOfSeveral = new WeakMap();
-
 /**
- * The marks of a run, or of several. They are the same elements until they change: while the list scrolls, all of its
- * rows are rendered at each frame.
+ * The marks of a run, or of several.
  * @param {Store} store
  * @param {(name: "star" | "open", ...values: any[]) => void} act
  * @param {readonly string[]} runs
  */
 export function marksOf(store, act, runs) {
   const records = store.records.value;
-  if (runs.length > 1) {
-    const last = keptOfSeveral.get(runs);
-    if (last?.records === records) return last.marks;
-    const marks = marksOfSeveral(records, act, runs);
-    keptOfSeveral.set(runs, { records, marks });
-    return marks;
-  }
+  if (runs.length > 1) return marksOfSeveral(records, act, runs);
   const [run] = runs;
   const fields = records.get(run);
+  // Few elements, because a list may have many runs. A star that is not set appears with the pointer.
   const canWrite = store.refusal.value === null;
-  const last = kept.get(run);
-  if (last && last.fields === fields && last.canWrite === canWrite) return last.marks;
-  const marks = newMarks(fields, canWrite, act, run);
-  if (kept.size > MAX_KEPT) kept.clear();
-  kept.set(run, { fields, canWrite, marks });
-  return marks;
-}
-
-/**
- * The marks, of few elements. A star that is not set appears with the pointer.
- * @param {Fields | undefined} fields
- * @param {boolean} canWrite
- * @param {(name: "star" | "open", ...values: any[]) => void} act
- * @param {string} run
- */
-function newMarks(fields, canWrite, act, run) {
   const isStarred = fields?.starred?.value === true;
   const labels = labelsOf(fields);
   const note = fields?.note;

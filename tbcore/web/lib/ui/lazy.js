@@ -171,7 +171,8 @@ const NUM_SPARE_ROWS = 8;
  * @param {object} props
  * @param {readonly T[]} props.items
  * @param {number} props.rowHeight  CSS pixels
- * @param {(item: T, index: number) => unknown} props.renderRow  renders the content of one row
+ * @param {(item: T, index: number) => unknown} props.renderRow  renders the content of one row; called again when the list
+ *   is, but for rows that stay while it is scrolled
  * @param {(item: T) => string} props.keyOf  returns a unique key
  * @param {string} props.label  accessible name
  * @param {number} [props.showIndex]  index of a row; the list scrolls to it whenever it changes
@@ -182,9 +183,13 @@ const NUM_SPARE_ROWS = 8;
  *   must then have a matching role. By default it is a list
  * @param {unknown} [props.header]  content of a row above all others, which stays visible
  */
-export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, keepIndex = showIndex, onKeyDown, role, header }) {
+export function VirtualList(props) {
+  const { items, rowHeight, renderRow, keyOf, label, showIndex, keepIndex = showIndex, onKeyDown, role, header } = props;
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
+  const drawn = useRef({ props, view, rows: /** @type {Map<number, unknown>} */ (new Map()) });
+  // If the list was only scrolled, the rows that stay are not rendered again.
+  const old = drawn.current.props === props && drawn.current.view !== view ? drawn.current.rows : new Map();
   const numHeaders = header ? 1 : 0;
   const headerHeight = numHeaders * rowHeight;
 
@@ -225,6 +230,22 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const kept = Math.max(0, keepIndex ?? NaN);
   if (kept < first) indices.unshift(kept);
   else if (kept >= last && kept < items.length) indices.push(kept);
+  const rows = new Map(
+    indices.map((index) => [
+      index,
+      old.get(index) ??
+        html`<li
+          key=${keyOf(items[index])}
+          role=${role && "presentation"}
+          aria-setsize=${role ? undefined : items.length}
+          aria-posinset=${role ? undefined : index + 1}
+          style=${{ top: `${index * rowHeight + headerHeight}px`, height: `${rowHeight}px` }}
+        >
+          ${renderRow(items[index], index)}
+        </li>`,
+    ]),
+  );
+  drawn.current = { props, view, rows };
   // A list may not have the role of a grid, so its box has it.
   return html`<div
     class="tb-list ${indices.length < items.length ? "tb-cut" : ""}"
@@ -237,17 +258,7 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   >
     <ul role=${role && "presentation"} aria-label=${role ? undefined : label} style=${{ height: `${items.length * rowHeight + headerHeight}px` }}>
       ${header && html`<li key="" class="tb-list-header" role=${role && "presentation"} style=${{ height: `${rowHeight}px` }}>${header}</li>`}
-      ${indices.map(
-        (index) => html`<li
-          key=${keyOf(items[index])}
-          role=${role && "presentation"}
-          aria-setsize=${role ? undefined : items.length}
-          aria-posinset=${role ? undefined : index + 1}
-          style=${{ top: `${index * rowHeight + headerHeight}px`, height: `${rowHeight}px` }}
-        >
-          ${renderRow(items[index], index)}
-        </li>`,
-      )}
+      ${[...rows.values()]}
     </ul>
   </div>`;
 }
