@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import Call, Watch
+from held import held_by
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tables import rows_of
@@ -705,9 +706,7 @@ def test_the_cache_of_templates_is_bounded(tmp_path: Path, max_bytes: int) -> No
     small_files = SmallFileReader(tuning=replace(SMALL, max_template_bytes=max_bytes))
 
     def num_cached_bytes() -> int:
-        assert small_files._decoder is not None
-        templates = small_files._decoder._templates._templates.values()
-        return sum(template.num_bytes for template in templates if template is not None)
+        return sum(template.num_bytes for template in held_by(small_files, FileTemplate))
 
     path = tmp_path / "a.tfevents"
     for end in [*ends_of(similar_run(0))[20:], *ends_of(similar_run(0))[:20:-1]]:
