@@ -96,10 +96,10 @@ class Connected:
         specs, place = [LogdirSpec(None, str(logdir))], Place(str(index))
         place.create(properties_of(logdir))
         self.context = connected(None, str(cluster.file), specs, place)
-        executor, num_workers = self.context.__enter__()
+        executor, self.num_workers = self.context.__enter__()
         submit = executor.submit
         executor.submit = lambda _, *arguments: submit(task, *arguments)  # type: ignore[method-assign]
-        self.coordinator = Coordinator(place.path, executor, num_workers=num_workers)
+        self.coordinator = Coordinator(place.path, executor, num_workers=self.num_workers)
 
     def close(self) -> None:
         self.context.__exit__(None, None, None)
@@ -121,18 +121,16 @@ def connect(
 
 
 def test_a_client_that_gave_up_its_scheduler_has_no_workers(
-    connect: Callable[[Callable[..., Any]], Coordinator],
-    cluster: Cluster,
-    limits: Callable[..., None],
+    logdir: Path, tmp_path: Path, cluster: Cluster, limits: Callable[..., None]
 ) -> None:
     """The command asks for their number while it may not know yet that the scheduler is gone."""
     from tbcore_index import cluster as module
 
     limits(module, _CONNECT_SECONDS=5)
-    coordinator = connect(work)
-    until(lambda: coordinator._num_workers() > 0)
-    cluster.scheduler.kill()
-    until(lambda: coordinator._num_workers() == 0)
+    with contextlib.closing(Connected(logdir, tmp_path / "index", cluster, work)) as connected:
+        until(lambda: connected.num_workers() > 0)
+        cluster.scheduler.kill()
+        until(lambda: connected.num_workers() == 0)
 
 
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
