@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import Call, Watch
+from framed import records_of
 from held import held_by
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tables import rows_of
 
-from tbcore.eventfiles import framing
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.fast import file_templates
 from tbcore.eventfiles.fast import references as references_module
@@ -646,11 +646,7 @@ def test_the_last_event_of_a_block_may_have_no_time(tmp_path: Path) -> None:
 
 def ends_of(content: bytes) -> list[int]:
     """The offset after each record of a file."""
-    ends, start = [], 0
-    while start < len(content):
-        start += int.from_bytes(content[start : start + 8], "little") + framing.FRAMING_BYTES
-        ends.append(start)
-    return ends
+    return [end for _, end in records_of(content)]
 
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
