@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from framed import records_of
 
 import tbcore_scalars
 from tbcore import Claim, DecodeError, NotFoundError, values
@@ -66,17 +67,6 @@ def write_every_kind(path: Path) -> None:
         writer.add_session_log("STOP", 131)
         for step in range(131, 140):
             writer.add_scalar("loss", 0.25, step)
-
-
-def records_of(data: bytes) -> list[tuple[int, int]]:
-    """Start and end of each record in an undamaged file."""
-    bounds = []
-    offset = 0
-    while offset < len(data):
-        end = offset + 16 + int.from_bytes(data[offset : offset + 8], "little")
-        bounds.append((offset, end))
-        offset = end
-    return bounds
 
 
 def content_of(payloads: Sequence[bytes]) -> Content:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_charts import wait_for_curve
 
 from tbcore_testing import write_run
 
@@ -49,10 +50,7 @@ def card(tag: str, run: str = RUNS[0]) -> str:
 
 def wait_for_bands(page: Any, tag: str, run: str = RUNS[0], least: int = 60) -> None:
     """Waits until a card has enough pixels in the colour of its run."""
-    page.wait_for_function(
-        "([card, run, least]) => tb.pixels(card, tb.colors()[run] ?? '#000001') >= least",
-        arg=[card(tag, run), run, least],
-    )
+    wait_for_curve(page, card(tag, run), run, least)
 
 
 def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str]:

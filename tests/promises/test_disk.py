@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framed import records_of
 
 from tbcore_testing import EventFileWriter
 
@@ -43,11 +44,7 @@ def write(path: Path, steps: Sequence[int], *, wall_time: float = 1e9) -> Path:
 
 def num_whole_records(path: Path) -> int:
     data = path.read_bytes()
-    offset = num_records = 0
-    while offset + 16 <= len(data):
-        offset += 16 + int.from_bytes(data[offset : offset + 8], "little")
-        num_records += offset <= len(data)
-    return num_records
+    return sum(end <= len(data) for _, end in records_of(data))
 
 
 @pytest.mark.parametrize(
@@ -115,11 +112,7 @@ def test_p6_the_disk_is_the_truth(start: Any, tmp_path: Path, interval: str) -> 
 
 
 def _end_of_record(path: Path, count: int) -> int:
-    data = path.read_bytes()
-    offset = 0
-    for _ in range(count):
-        offset += 16 + int.from_bytes(data[offset : offset + 8], "little")
-    return offset
+    return records_of(path.read_bytes())[count - 1][1]
 
 
 def test_p6_another_process_writes_and_is_killed(shared: Any) -> None:

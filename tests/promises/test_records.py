@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from framed import records_of
 
 from tbcore_testing import EventFileWriter, record_bytes, summaries
 
@@ -79,16 +80,6 @@ class Flipped(NamedTuple):
     """Start and end of each record."""
     tags: list[str | None]
     """Tags of the records; None for those that are not shown."""
-
-
-def records_of(data: bytes) -> list[tuple[int, int]]:
-    bounds = []
-    offset = 0
-    while offset < len(data):
-        end = offset + 16 + int.from_bytes(data[offset : offset + 8], "little")
-        bounds.append((offset, end))
-        offset = end
-    return bounds
 
 
 def write_kinds(path: Path) -> list[str | None]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import Watch
 from common_fixtures import AT_ONCE_SECONDS, WAIT_SECONDS, patient_tuning, until
 from running_servers import (
     PLUGIN,
@@ -547,19 +548,11 @@ def test_a_long_part_of_a_stream_is_sent_in_pieces(in_process: Make, part: bytes
 
 
 def test_a_long_response_ends_when_its_client_has_gone(
-    in_process: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_process: Make, limits: Make, calls_of: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The rest of it is neither compressed nor kept in memory, and nothing is logged."""
-    num_parts = 0
-
-    def next_part(*arguments: Any) -> bytes:
-        nonlocal num_parts
-        num_parts += 1
-        return real(*arguments)
-
-    real = compress._next_part
-    monkeypatch.setattr(compress, "_next_part", next_part)
-    monkeypatch.setattr(compress, "MAX_PART_BYTES", 1 << 20)
+    parts = calls_of(compress._next_part)
+    limits(compress, MAX_PART_BYTES=1 << 20)
     responses: list[weakref.ref[Response]] = []
 
     def large(request: Request) -> Response:
@@ -576,7 +569,7 @@ def test_a_long_response_ends_when_its_client_has_gone(
         assert connection.recv(12) == b"HTTP/1.1 200"
         assert responses[0]()
     until(lambda: responses[0]() is None)
-    assert 0 < num_parts < 100
+    assert 0 < len(parts) < 100
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert caplog.records == []
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from common_fixtures import patient_tuning, until
+from held import held_by
 from installed_plugins import make_plugin
 from starlette.routing import Route
 from starlette.testclient import TestClient
@@ -136,7 +137,7 @@ def test_a_late_plugin_may_have_more(tmp_path: Path) -> None:
     more = make_plugin(plugin_info=lambda: info, is_active=lambda: True)
     slow = Slow("plugin_info", plugins={"more": more, "good": Slow("").hooks})
     client = started(tmp_path, good=good(), slow=slow.hooks)
-    board = client.app._board  # type: ignore[attr-defined]
+    [board] = held_by(client, Board)
     assert (board.file_patterns, board.awaits_plugins) == (frozenset(), True)
     slow.go()
     until(lambda: "more" in states(client))

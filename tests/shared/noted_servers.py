@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
+
+from held import held_by
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes import files
@@ -23,11 +27,10 @@ def served(logdir: Path, **config: Any) -> TbcoreClient:
     return TbcoreClient(server)
 
 
-def notes_behind(client: TbcoreClient) -> RunNotes:
-    """The notes of the server that a client of `served` has."""
-    notes = client.multiplexer._board.notes
-    assert isinstance(notes, RunNotes)
-    return notes
+def until_listed(client: TbcoreClient) -> None:
+    """Waits until the files of archived runs are listed, which a server does after its response."""
+    [lister] = held_by(client.multiplexer, Executor)
+    lister.submit(bool).result()  # It does one thing after the other.
 
 
 def own_folder(logdir: Path) -> Path:
@@ -37,4 +40,4 @@ def own_folder(logdir: Path) -> Path:
 
 def name_of(process: int, name: str = "ab") -> str:
     """The name of a file that a process of this machine, since it was started, writes."""
-    return f"{files._origin()}-{process}-{name}.jsonl"
+    return f"{os.path.basename(files.new_path('')).rsplit('-', 2)[0]}-{process}-{name}.jsonl"

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS
 from disk import Disk
+from held import held_by
 from loaded_logs import Logs, replace
 
 from tbcore.eventfiles.logdir import Logdir
 from tbcore.store import work_queue
 from tbcore.store.publisher import Publisher
 from tbcore.store.run import RunData
+from tbcore.store.view import FileRef
 
 
 def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
@@ -93,7 +95,9 @@ def test_a_bug_affects_one_run_only(
     logs.write("good/good.tfevents", 1)
 
     def is_bad(data: RunData, *arguments: Any) -> bool:
-        paths = [file.path for file in data._files] + [a for a in arguments if type(a) is str]
+        paths = [file.path for file in held_by(data, FileRef)] + [
+            a for a in arguments if type(a) is str
+        ]
         return any(path.endswith("bad.tfevents") for path in paths)
 
     broken(RunData, fails, is_bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import os
 import re
@@ -336,19 +337,8 @@ def test_an_item_whose_event_lacks_its_value_raises_an_error(tmp_path: Path) -> 
     """A valid checksum makes this unlikely, but it must not be an internal error."""
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     (item,) = load(tmp_path).items("run", "h", HISTOGRAMS)
-    beyond = type(item)(
-        item.ordinal,
-        item.step,
-        item.wall_time,
-        item.kind,
-        5,
-        item._file,
-        item._offset,
-        item._length,
-        item._crc,
-    )
     with pytest.raises(DecodeError, match="it has no value 5"):
-        beyond.read()
+        dataclasses.replace(item, index=5).read()
 
 
 @pytest.mark.parametrize("ordinal", [-1, 3, 10**30])

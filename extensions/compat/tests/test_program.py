@@ -186,10 +186,10 @@ NOT_UTF_8 = (
     ],
 )
 def test_no_server_stays_if_launch_fails(
-    started: Any, monkeypatch: pytest.MonkeyPatch, code: str, seconds: float, message: str
+    started: Any, limits: Any, code: str, seconds: float, message: str
 ) -> None:
     started.code = code
-    monkeypatch.setattr(program, "START_TIMEOUT_SECONDS", seconds)
+    limits(program, START_TIMEOUT_SECONDS=seconds)
     with pytest.raises(TbcoreError, match=message) as error:
         program.TensorBoard().launch()
     assert "\n" not in str(error.value)

@@ -8,19 +8,22 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from calls import Watch
+from disk import Disk
+from held import held_by
 from loaded_logs import Logs
 from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, Formats, SourceRun
-from tbcore_formats import csv_cells, csv_runs, trainer_runs
-from tbcore_formats import flat_yaml as yaml_module
+from tbcore_formats import csv_cells, trainer_runs
 from tbcore_formats.common import leaves, number
 from tbcore_formats.csv_runs import Reader, Runs
 from tbcore_formats.flat_yaml import flat_yaml
@@ -406,19 +409,16 @@ def test_the_folder_stays_as_it_was() -> None:
     assert status() == before
 
 
-def test_a_header_is_read_once(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_is_read_once(logs: Logs, disk: Disk) -> None:
     """A scan opens no file again that has not changed, whether it is a log or not."""
     (logs.path / "results.csv").write_text("name,value\na,1\n")
     (logs.path / "metrics.csv").write_text("step,value\n0,1\n")
-    opened: list[str] = []
-    head: Callable[[Any], Any] = csv_runs.read_head
-    monkeypatch.setattr(csv_runs, "read_head", lambda s: (opened.append(s.opened.path), head(s))[1])
     runs = Runs()
     names = ["metrics.csv", "results.csv"]
     files = [(n, EventFile.of(str(logs.path / n), os.stat(logs.path / n))) for n in names]
     for _ in range(3):
         assert [*runs.runs(files)] == [SourceRun(".", [files[0][1]], "metrics.csv")]
-    assert len(opened) == 2
+    assert disk.opened == [file.path for _, file in files]
     assert {"metrics.csv", "trainer_state.json"} <= Formats().patterns
 
 
@@ -507,10 +507,11 @@ def test_a_long_header_is_no_work() -> None:
     names = ["step", *(f"c{n}" for n in range(9_998)), *["a"] * 9_998]
     assert len({*csv_cells._unique([Name(name) for name in names])}) == len(names)
     assert Name.num_comparisons < 10 * len(names)
-    header = csv_cells._parsed(",".join(names[:10_000]).encode())
-    assert header is not None
-    assert len(header.names) == 10_000
-    assert csv_cells._parsed(",".join(names[:10_001]).encode()) is None
+    for num_columns in (10_000, 10_001):
+        line = ",".join(names[:num_columns]).encode() + b"\n"
+        source = SimpleNamespace(read=lambda offset, size, line=line: line[offset : offset + size])
+        _, header = csv_cells.read_head(source)
+        assert (header is not None) == (num_columns == 10_000)
 
 
 @pytest.mark.parametrize("cell", ["y" * 200_000, '"' + "y" * 200_000 + '"', "[1", "[1]", "1]"])
@@ -544,21 +545,17 @@ def test_lists_and_texts_of_many_lines() -> None:
     assert flat_yaml(text) == {"list": [1] * 9_000, "text": "a" + " b" * 9_000, "end": 1}
 
 
-def test_yaml_is_parsed_when_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yaml_is_parsed_when_it_has_changed(tmp_path: Path, calls_of: Watch) -> None:
     """And not when the CSV beside it has."""
-    parsed: list[str] = []
-    parse: Callable[[str], Any] = yaml_module.flat_yaml
-    monkeypatch.setattr(yaml_module, "flat_yaml", lambda t: (parsed.append(t), parse(t))[1])
+    calls = calls_of(flat_yaml)
     path, reader = tmp_path / "metrics.csv", Reader(Runs(), "x")
     for count, yaml in ((1, "a: 1"), (2, "a: 1"), (3, "a: 1"), (4, "a: 20"), (5, "a: 20")):
         path.write_text("step,a\n" + "1,1\n" * count)
-        if parsed != ([yaml] if count < 4 else ["a: 1", yaml]):
+        if count in (1, 4):
             (tmp_path / "hparams.yaml").write_text(yaml)
         facts = next(items_of(reader, path))
         assert facts.hparams == {"a": float(yaml[3:])}
-    assert parsed == ["a: 1", "a: 20"]
+    assert [call.arguments["text"] for call in calls] == ["a: 1", "a: 20"]
 
 
 @pytest.mark.parametrize(
@@ -659,16 +656,19 @@ def test_what_is_known_about_files_is_of_the_last_scan(tmp_path: Path) -> None:
         files = [(n, EventFile.of(str(p), p.stat())) for n, p in paths.items()]
         return [run for run in runs.runs(files) if isinstance(run, SourceRun)]
 
+    def known() -> tuple[int, int, int]:
+        return len(runs.small), len({*held_by(runs, EventFile)}), len(runs.num_rows)
+
     for root in ("a", "b"):
         found = scan(root)
         for run in found[:2]:
             read += len(rows_of(so_far(runs.reader(run).read(run.files)))[0])
-    assert (read, len(runs.small), len(runs._known), len(runs.num_rows)) == (4, 2, 6, 4)
+    assert (read, *known()) == (4, 2, 6, 4)
     (tmp_path / "a" / "1" / "metrics.csv").unlink()
     assert len(scan("a")) == 2
-    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (1, 5, 3)
+    assert known() == (1, 5, 3)
     assert len(scan("b")) == 3
-    assert (len(runs.small), len(runs._known), len(runs.num_rows)) == (0, 5, 3)
+    assert known() == (0, 5, 3)
 
 
 def test_a_large_state_takes_little_memory(tmp_path: Path) -> None:

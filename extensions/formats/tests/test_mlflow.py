@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import lzma
 import os
@@ -16,10 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import pytest
-from common_fixtures import until
+from calls import Watch
+from common_fixtures import descriptors, until
+from disk import Disk
+from held import held_by
 from loaded_logs import Logs
 from source_runs import Rows, as_bits, points_of
 
@@ -302,21 +303,18 @@ def test_a_wal_without_its_writer(logs: Logs, database: sqlite3.Connection, tmp_
 
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_wal_that_goes_while_it_is_read_is_no_problem(
-    is_closed: bool, logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    is_closed: bool, logs: Logs, database: sqlite3.Connection, disk: Disk
 ) -> None:
     """The last program that has the database open deletes it, and a checkpoint may truncate it."""
     database.execute("pragma journal_mode=wal")
     add(database, "a1", 1, 2)
-    whole = sqlite._whole
 
-    def read(path: str) -> bytes:
-        if is_closed:
-            database.close()
-        else:
-            database.execute("pragma wal_checkpoint(truncate)")
-        return whole(path)
+    def end(path: str) -> None:
+        """After its first bytes were read, and before all of it is."""
+        if path.endswith("-wal") and disk.opened.count(path) == 1:
+            database.close() if is_closed else database.execute("pragma wal_checkpoint(truncate)")
 
-    monkeypatch.setattr(sqlite, "_whole", read)
+    disk.before_open = end
     found = sqlite.Database(str(logs.path / "mlflow.db"), mlflow_runs._TABLES)
     with pytest.raises(BlockingIOError), found.snapshot():
         pass
@@ -513,34 +511,25 @@ def test_a_transaction_of_the_same_process_keeps_its_locks(
     assert logs.steps("exp/one") == [1, 2]
 
 
-def test_a_database_that_is_deleted_is_forgotten(
-    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stores = WeakSet[mlflow_runs._Store]()
-
-    class Recorded(mlflow_runs._Store):
-        def __init__(self, path: str) -> None:
-            super().__init__(path)
-            stores.add(self)
-
-    monkeypatch.setattr(mlflow_runs, "_Store", Recorded)
+def test_a_database_that_is_deleted_is_forgotten(logs: Logs, database: sqlite3.Connection) -> None:
     second = logs.path / "mlflow2.db"
     second.write_bytes(SAMPLE)
-    for expected in (2, 2, 1):
-        if expected == 1:
+    for expected in (["mlflow.db", "mlflow2.db"], ["mlflow.db", "mlflow2.db"], ["mlflow.db"]):
+        if len(expected) == 1:
             second.unlink()
         logs.load()
-        gc.collect()
-        opened = [each for each in sqlite._OPEN if each.opened.path.startswith(str(logs.path))]
-        assert (len(opened), len(stores)) == (expected, expected)
+        opened = {target for _, target in descriptors() if target.startswith(str(logs.path))}
+        assert opened == {str(logs.path / name) for name in expected}
+        assert len([*held_by(logs.loader, sqlite.Database)]) == len(expected)
 
 
 def test_more_databases_than_stay_open_are_read_and_the_log_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     """To a training in the same process, that matters."""
     monkeypatch.setattr(sqlite, "_OPEN", [])
-    monkeypatch.setattr(sqlite, "_MAX_OPEN", 2)
+    limits(sqlite, _MAX_OPEN=2)
     monkeypatch.setitem(sys.modules, "mlflow", sys)
     sqlite._log_limit.cache_clear()
     for name in "xyz":
@@ -559,55 +548,38 @@ def test_more_databases_than_stay_open_are_read_and_the_log_says_so(
 
 
 def test_a_parameter_that_is_nan_costs_no_second_reading(
-    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, database: sqlite3.Connection, calls_of: Watch
 ) -> None:
     """NaN does not equal itself, and a run whose facts have changed is read from its start."""
     database.execute("insert into params values ('a', 'nan', 'a1'), ('b', '-NaN', 'a1')")
     add(database, "a1", *range(100))
     logs.load()
-    steps = list[int]()
-    extend = mlflow_runs.Rows.extend
-    monkeypatch.setattr(
-        mlflow_runs.Rows,
-        "extend",
-        lambda self, tags, *columns: (steps.extend(columns[0]), extend(self, tags, *columns)),
-    )
+    calls = calls_of(mlflow_runs.Rows.extend)
     add(database, "a1", 100)
     logs.load()
-    assert (steps, logs.steps("exp/one")) == ([100], [*range(101)])
+    assert [call.arguments["columns"][0].tolist() for call in calls] == [[100]]
+    assert logs.steps("exp/one") == [*range(101)]
 
 
 def test_a_pass_makes_one_copy_and_closes_it(
-    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    logs: Logs, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, calls_of: Watch
 ) -> None:
     """Also while others write between the queries of a pass."""
     database.execute("pragma journal_mode=wal")
     add(database, "a1", *range(6000))
     add(database, "b2", 1)
-    copies, databases = list[int](), list[sqlite.Database]()
-    overlaid, rows_of = sqlite._overlaid, sqlite.rows_of
-
-    class Recorded(sqlite.Database):
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
-            databases.append(self)
-
-    def copy(*args: bytes) -> bytearray:
-        copies.append(1)
-        return overlaid(*args)
+    copies, rows_of = calls_of(sqlite._overlaid), sqlite.rows_of
 
     def write(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
         database.execute("insert into tags values ('written', 0, hex(randomblob(9)))")
         return rows_of(cursor)
 
-    monkeypatch.setattr(mlflow_runs, "Database", Recorded)
-    monkeypatch.setattr(sqlite, "_overlaid", copy)
     monkeypatch.setattr(mlflow_runs, "rows_of", write)
     for num_passes in (1, 2):
         logs.load()
         assert (logs.steps("exp/one"), logs.steps("exp/two")) == ([*range(6000)], [1])
         assert len(copies) == num_passes
-        assert [each._connection for each in databases] == [None]
+        assert [*held_by(logs.loader, sqlite3.Connection)] == []
 
 
 def test_a_large_wal_costs_one_line(logs: Logs, database: sqlite3.Connection) -> None:

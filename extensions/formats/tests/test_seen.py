@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 from commands import piped
+from held import held_by
 
 import tbcore
 from tbcore.cli import main
-from tbcore.engine import Formats, Logdir, LogdirSpec, logdirs_here
+from tbcore.engine import EventFile, Formats, Logdir, LogdirSpec, logdirs_here
 from tbcore_formats.common import safe_name
 from tbcore_testing import read_columns, write_run
 
@@ -244,16 +245,16 @@ def test_the_last_files_of_a_directory_are_forgotten(
     for directory in ("a", "b"):
         shutil.copytree(sample, tmp_path / directory)
     formats = Formats(name)
-    runs: Any = vars(formats)["_formats"][name]._runs
     logdir = Logdir([LogdirSpec(n, str(tmp_path / n)) for n in ("a", "b")], formats=formats)
     logdir.scan()
+    known = {file.path for file in held_by(formats, EventFile)}
     of_a = str(tmp_path / "a")
-    kept = {path for path in runs._known if not path.startswith(of_a)}
-    assert 0 < len(kept) < len(runs._known)
+    kept = {path for path in known if not path.startswith(of_a)}
+    assert 0 < len(kept) < len(known)
     shutil.rmtree(of_a)
     os.mkdir(of_a)
     logdir.scan()
-    assert set(runs._known) == kept
+    assert {file.path for file in held_by(formats, EventFile)} == kept
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held import held_by
 from loaded_logs import Logs
 from source_runs import Rows, as_bits, items_of, points_of, rows_of
 
 import tbcore
 from tbcore.engine import EventFile, FileReplacedError, encode_varint
 from tbcore.values import session_end
-from tbcore_formats import RunFacts, wandb_file, wandb_runs
+from tbcore_formats import RunFacts, wandb_runs
 from tbcore_formats.wandb_file import FileReader
 from tbcore_formats.wandb_runs import Reader
 
@@ -381,7 +382,7 @@ class Key(str):
         return super().startswith(prefix, *span)
 
 
-def test_a_row_with_many_types_takes_linear_work() -> None:
+def test_a_row_with_many_types_takes_linear_work(tmp_path: Path) -> None:
     """Left out are the numbers beside a type, however deep; not of a key that begins alike."""
     types = [f"{letter}{n}" for n in range(200) for letter in "az"]
     numbers = [f"{each}.width" for each in types] + [f"{each}.a.b" for each in types]
@@ -390,22 +391,23 @@ def test_a_row_with_many_types_takes_linear_work() -> None:
     for key in numbers + shown:
         reader._keys[message((1, key))] = Key(key)
     data = {f"{each}._type": '"image-file"' for each in types}
-    reader.add(row(0, **data, **dict.fromkeys(numbers + shown, "1")))
-    (found,) = reader._rows.taken()
+    path = tmp_path / "run-a.wandb"
+    path.write_bytes(log([row(0, **data, **dict.fromkeys(numbers + shown, "1"))]))
+    (found,) = reader.read(EventFile.of(str(path), os.stat(path)))
     assert {*found} == {*shown}
     assert Key.num_compared < 10 * len(numbers + shown)
 
 
-def test_a_large_value_is_not_parsed() -> None:
-    reader = FileReader()
-    large = row(0, a="[" + "{}," * (1 << 20) + "{}]", b="1")
+def test_a_large_value_is_not_parsed(tmp_path: Path) -> None:
+    large = log([row(0, a="[" + "{}," * (1 << 20) + "{}]", b="1")])
+    (tmp_path / "run-a.wandb").write_bytes(large)
     tracemalloc.start()
     try:
-        reader.add(large)
-        assert tracemalloc.get_traced_memory()[1] < 5 * len(large)
+        found = rows_of(items_of(Reader(), tmp_path / "run-a.wandb"))
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(large)
     finally:
         tracemalloc.stop()
-    assert [{*each} for each in reader._rows.taken()] == [{"b"}]
+    assert found == ({"b": [(0, 1.0)]}, [])
 
 
 def test_what_is_known_of_a_file_is_forgotten_with_it(tmp_path: Path) -> None:
@@ -415,10 +417,11 @@ def test_what_is_known_of_a_file_is_forgotten_with_it(tmp_path: Path) -> None:
         for name in "xy":
             path = tmp_path / root / f"run-{name}.wandb"
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(wandb_file._HEADER)
+            path.write_bytes(HEADER)
             files.append((path.name, EventFile.of(str(path), os.stat(path))))
     runs = wandb_runs.Runs()
     for root in (files[:2], files[2:]):
         assert len([*runs.runs(root)]) == 2
     assert len([*runs.runs(files[:1])]) == 1
-    assert [*runs._known] == [files[0][1].path, *(file.path for _, file in files[2:])]
+    kept = {files[0][1], *(file for _, file in files[2:])}
+    assert {*held_by(runs, EventFile)} == kept

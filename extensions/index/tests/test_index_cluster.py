@@ -96,10 +96,10 @@ class Connected:
         specs, place = [LogdirSpec(None, str(logdir))], Place(str(index))
         place.create(properties_of(logdir))
         self.context = connected(None, str(cluster.file), specs, place)
-        executor, num_workers = self.context.__enter__()
+        executor, self.num_workers = self.context.__enter__()
         submit = executor.submit
         executor.submit = lambda _, *arguments: submit(task, *arguments)  # type: ignore[method-assign]
-        self.coordinator = Coordinator(place.path, executor, num_workers=num_workers)
+        self.coordinator = Coordinator(place.path, executor, num_workers=self.num_workers)
 
     def close(self) -> None:
         self.context.__exit__(None, None, None)
@@ -121,18 +121,16 @@ def connect(
 
 
 def test_a_client_that_gave_up_its_scheduler_has_no_workers(
-    connect: Callable[[Callable[..., Any]], Coordinator],
-    cluster: Cluster,
-    limits: Callable[..., None],
+    logdir: Path, tmp_path: Path, cluster: Cluster, limits: Callable[..., None]
 ) -> None:
     """The command asks for their number while it may not know yet that the scheduler is gone."""
     from tbcore_index import cluster as module
 
     limits(module, _CONNECT_SECONDS=5)
-    coordinator = connect(work)
-    until(lambda: coordinator._num_workers() > 0)
-    cluster.scheduler.kill()
-    until(lambda: coordinator._num_workers() == 0)
+    with contextlib.closing(Connected(logdir, tmp_path / "index", cluster, work)) as connected:
+        until(lambda: connected.num_workers() > 0)
+        cluster.scheduler.kill()
+        until(lambda: connected.num_workers() == 0)
 
 
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
@@ -371,18 +369,22 @@ def test_a_scheduler_file_is_waited_for_and_half_of_one_is_not(
     """The timeout begins when there is a file."""
     from tbcore_index import cluster as module
 
+    def problem() -> str:
+        with pytest.raises(OptionError) as caught:
+            module.connected(None, str(file), [], Place(str(tmp_path))).__enter__()
+        return str(caught.value)
+
     limits(module, _CONNECT_SECONDS=0)
     file, part = tmp_path / "scheduler.json", tmp_path / "part"
     with ThreadPoolExecutor(1) as pool:
-        address = pool.submit(module._address_of, str(file))
+        found = pool.submit(problem)
         until(lambda: f"no scheduler has written {file} yet; waiting for it" in caplog.messages)
         part.write_text('{"address": "tcp://127.0.0.1:1"}')
         part.rename(file)
-        assert address.result(WAIT_SECONDS) == "tcp://127.0.0.1:1"
+        assert "tcp://127.0.0.1:1" in found.result(WAIT_SECONDS)
     file.write_text('{"addr')
 
-    with pytest.raises(ValueError, match=r"^no address in '.*scheduler\.json': "):
-        module._address_of(str(file))
+    assert re.search(r": no address in '.*scheduler\.json': ", problem())
 
 
 def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:

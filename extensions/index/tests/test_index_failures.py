@@ -20,9 +20,12 @@ import pyarrow.parquet as pq
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 from disk import Disk
+from held import held_by
 from same_answers import check_same, loaded, properties_of, state_of, status_of, update
 
 from tbcore.errors import DataLossError, TbcoreError
+from tbcore.store.run import RunData
+from tbcore.store.view import FileRef
 from tbcore_index.coordinator import Coordinator
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS, Place, Tables
@@ -269,19 +272,11 @@ def test_a_damaged_segment_is_made_again_from_the_logs(
 
 
 def test_a_run_that_cannot_be_read_is_left_out_with_a_line(
-    logdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    logdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """A bug in the reading of one run costs this run alone."""
-    from tbcore.store.run import RunData
-
-    add_item = RunData.add_item
-
-    def failing(self: RunData, item: object, file_index: int) -> None:
-        if "run2" in self._files[file_index].path:
-            raise RuntimeError("a bug")
-        add_item(self, item, file_index)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(RunData, "add_item", failing)
+    broken(RunData, "add_item", lambda data, *_: "run2" in next(held_by(data, FileRef)).path)
     assert update(logdir, tmp_path / "index") == 3
     monkeypatch.undo()
 

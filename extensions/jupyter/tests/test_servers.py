@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from calls import Watch
 from common_fixtures import WAIT_SECONDS, until
 
 import tbcore_jupyter
@@ -262,18 +263,22 @@ def magic(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     return function
 
 
-def test_the_magic_takes_options_and_a_directory(magic: Callable[[str], Any], kernel: Path) -> None:
+def test_the_magic_takes_options_and_a_directory(
+    magic: Callable[[str], Any], kernel: Path, calls_of: Watch
+) -> None:
+    started = calls_of(subprocess.Popen.__init__)
     write_run(kernel / "my runs", "train", scalars={"loss": [1.0]})
     assert magic("'my runs' --port=0").url
-    assert len(servers._servers) == 1
+    assert len(started) == 1
 
 
 def test_the_magic_prints_the_help_of_the_server(
-    magic: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+    magic: Callable[[str], Any], capsys: pytest.CaptureFixture[str], calls_of: Watch
 ) -> None:
+    started = calls_of(server_for)
     assert magic("--help") is None
     assert "--reload_interval" in capsys.readouterr().out
-    assert servers._servers == {}
+    assert started == []
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_series_is_a_sequence_of_points(logs: Logs) -> None:
     assert frame["value"].tolist() == [1.0, 0.5, 0.25]
 
 
-def test_logs_are_a_mapping(logs: Logs) -> None:
+def test_logs_are_a_mapping(logs: Logs, tmp_path: Path) -> None:
     """Two of them are equal only if they are the same object, and they can be keys."""
     assert isinstance(logs, Mapping)
     assert list(logs) == list(logs.keys()) == list(logs.runs) == ["a", "b"]
@@ -55,7 +55,7 @@ def test_logs_are_a_mapping(logs: Logs) -> None:
     assert dict(logs.items())["a"] is logs["a"]
     assert logs.get("c") is None
     assert logs == logs
-    assert logs != tbcore.open(logs._reader.opened[0])
+    assert logs != tbcore.open(tmp_path)
     assert {logs: 1}[logs] == 1
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disk import Disk
+from installed_plugins import Distributions
 
 from tbcore.cli import main
 from tbcore.engine import Summary
-from tbcore.plugins import loading as plugins_module
-from tbcore.plugins.sources import Source
-from tbcore.store.run import RunData
 from tbcore.tuning import Tuning
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 
@@ -179,10 +178,9 @@ def test_a_directory_that_does_not_exist(
 
 
 def test_unclaimed_data_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], installed: Distributions
 ) -> None:
     """Unclaimed data is listed with the distribution to install, and is not damage."""
-    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [])
     write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
         writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
@@ -203,10 +201,9 @@ def test_unclaimed_data_is_reported(
 
 
 def test_data_that_is_not_in_event_files_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], installed: Distributions
 ) -> None:
     """Profiles, embeddings and debugger dumps, as they are written; other files are not named."""
-    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [])
     files = (
         "run/plugins/profile/2024_01_02/host.xplane.pb",
         "run/plugins/profile/2024_01_02/host.trace.json.gz",
@@ -328,11 +325,11 @@ def test_files_are_named_by_their_places_below_the_log_directory(
 
 
 def test_a_disabled_plugin_is_not_recommended_for_installation(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    installed: Distributions,
+) -> None:  # fmt: skip
     """Data of an installed plugin that TBCORE_PLUGINS omits is listed without `pip install`."""
-    source = Source("scalars", "tbcore-scalars 1.0", lambda: None)
-    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [source])
+    installed.add("tbcore-scalars", {"scalars": "tbcore_scalars"})
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     write_run(tmp_path, "train", scalars={"loss": [0.5]})
 
@@ -353,19 +350,12 @@ def test_tags_without_a_value_are_named(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_file_that_is_replaced_while_it_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, disk: Disk
 ) -> None:
     """A file that is replaced during the check is not damaged, and other files are read."""
     path = event_file(tmp_path / "a" / "a.tfevents")
     event_file(tmp_path / "b" / "a.tfevents")
-    real = RunData.add_item
-
-    def add_item(self: Any, item: Any, file_index: int) -> None:
-        real(self, item, file_index)
-        if path.exists() and path.stat().st_size:
-            path.write_bytes(b"")
-
-    monkeypatch.setattr(RunData, "add_item", add_item)
+    disk.after_read = lambda read: path.write_bytes(b"") if read == str(path) else None
     monkeypatch.setattr("tbcore.tuning.DEFAULT", Tuning(piece_bytes=200))
 
     status, report = run_check(capsys, tmp_path)

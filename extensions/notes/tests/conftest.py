@@ -2,12 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from common_fixtures import *  # noqa: F403
 from server_fixtures import *  # noqa: F403
+
+Opened = Callable[[str, int, Callable[[], int]], int]
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +17,24 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This user's data directory."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data"
+
+
+@pytest.fixture
+def opening(monkeypatch: pytest.MonkeyPatch) -> Callable[[Opened], None]:
+    """`opening(f)`: `f(path, flags, open_file)` opens files of notes, by a call of the last one."""
+    real = os.open
+
+    def replace(opened: Opened) -> None:
+        def opened_file(path: str, flags: int, *mode: int, **options: int) -> int:
+            def open_file() -> int:
+                return real(path, flags, *mode, **options)
+
+            is_of_notes = path.endswith(".jsonl")
+            return opened(path, flags, open_file) if is_of_notes else open_file()
+
+        monkeypatch.setattr(os, "open", opened_file)
+
+    return replace
 
 
 @pytest.fixture(params=["disk", "tmpfs"])

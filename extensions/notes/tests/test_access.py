@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from commands import piped
-from noted_servers import WRITE_TOKEN, notes_behind, served
+from noted_servers import WRITE_TOKEN, served, until_listed
 
 from tbcore.engine import LogdirSpec
 from tbcore_notes.access import TOKEN_HEADER, new_write_token
@@ -40,13 +40,6 @@ def archive(client: TbcoreClient, headers: dict[str, str]) -> int:
     body = {"runs": ["a"], "set": {"archived": True}}
     status: int = client.post("data/notes", json=body, headers=headers).status_code
     return status
-
-
-def until_listed(client: TbcoreClient) -> None:
-    """Waits until the files of archived runs are listed, which a server does after its response."""
-    lister = notes_behind(client)._lister
-    assert lister is not None
-    lister.submit(bool).result()  # It does one thing after the other.
 
 
 def test_the_owner_archives_through_the_page(logdir: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from noted_servers import own_folder
 
-from tbcore_notes import files
 from tbcore_notes.changes import NotesError
 from tbcore_notes.records import line_of
 from tbcore_notes.store import Store
@@ -123,20 +122,20 @@ def test_what_is_no_file_is_not_written_to(logdir: Path, make: Callable[[Path], 
 
 
 def test_a_file_that_is_removed_while_it_is_written_is_made_again(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, opening: Callable[..., None]
 ) -> None:
     """Else the note would be in a file without a name. If that never ends, it is an error."""
     writer = opened(logdir)
     writer.change(["a"], {"note": "a"}, is_own=True)
-    is_removed, open_file = [True], files.opened_file
+    is_removed = [True]
 
-    def opened_and_removed(path: str, flags: int) -> int:
-        descriptor = open_file(path, flags)
+    def opened_and_removed(path: str, flags: int, open_file: Callable[[], int]) -> int:
+        descriptor = open_file()
         if flags & os.O_CREAT and is_removed and is_removed.pop():
             os.unlink(path)
         return descriptor
 
-    monkeypatch.setattr(files, "opened_file", opened_and_removed)
+    opening(opened_and_removed)
     writer.change(["b"], {"note": "b"}, is_own=True)
     assert notes(writer) == notes(opened(logdir)) == {"b": "b"}
     is_removed.extend([True] * 9)
@@ -145,26 +144,25 @@ def test_a_file_that_is_removed_while_it_is_written_is_made_again(
 
 
 def test_a_file_that_is_renamed_while_others_read_is_read(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, opening: Callable[..., None]
 ) -> None:
     """Another process continues or compacts it, after this one has seen its name."""
     writer = opened(logdir)
     writer.change(["a"], {"note": "a"}, is_own=True)
     [path] = own_folder(logdir).iterdir()
-    open_file = files.opened_file
     content = path.read_bytes()
 
-    def renamed(path: str, flags: int) -> int:
+    def renamed(path: str, flags: int, open_file: Callable[[], int]) -> int:
         if os.path.exists(path) and not path.endswith("later.jsonl"):
             os.rename(path, os.path.join(os.path.dirname(path), "later.jsonl"))
-        return open_file(path, flags)
+        return open_file()
 
-    def compacted(path: str, flags: int) -> int:
+    def compacted(path: str, flags: int, open_file: Callable[[], int]) -> int:
         if not path.endswith("new.jsonl"):
             Path(path).with_name("new.jsonl").write_bytes(content)
             Path(path).unlink()
-        return open_file(path, flags)
+        return open_file()
 
     for replacing in (renamed, compacted):
-        monkeypatch.setattr(files, "opened_file", replacing)
+        opening(replacing)
         assert notes(opened(logdir)) == {"a": "a"}

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,23 @@ def compact(logdir: Path) -> list[tuple[int, ...]]:
     return [tuple(compacted(each)) for each in Store(str(logdir)).own_directories]
 
 
+@contextmanager
+def ended(has_ended: Callable[[int], bool]) -> Iterator[None]:
+    """Within a `with` statement, the system says that these processes have ended."""
+
+    def kill(process: int, signal: int, real: Callable[[int, int], None] = os.kill) -> None:
+        if has_ended(process):
+            raise ProcessLookupError
+        real(process, signal)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "kill", kill)
+        yield
+
+
 def compact_again(logdir: Path) -> list[tuple[int, ...]]:
     """As another process, after the one that has compacted them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_is_gone", lambda process: process in (os.getpid(), GONE))
+    with ended(os.getpid().__eq__):
         return compact(logdir)
 
 
@@ -269,7 +283,6 @@ for number in range(60):
     print(run, number, flush=True)
     if number % 10 == 9:
         store = Store(sys.argv[1])
-        store._own._writer._process = 0  # As a new process, it continues what is there.
 """
 
 
@@ -282,16 +295,13 @@ def test_notes_that_are_confirmed_at_the_same_time_are_kept(logdir: Path) -> Non
         )
         for n in range(5)
     ]
-    is_gone = files._is_gone
     reader = opened(logdir)
     rounds = 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_is_gone", lambda process: process != os.getpid())
+    with ended(os.getpid().__ne__):
         while any(writer.poll() is None for writer in writers):
             compact(logdir)
             reader.refresh()
             rounds += 1
-    assert files._is_gone is is_gone
     expected = {}
     for number, writer in enumerate(writers):
         for line in writer.communicate(timeout=60)[0].splitlines():

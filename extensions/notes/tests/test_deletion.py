@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from commands import command, on_terminal, piped
-from noted_servers import WRITE_TOKEN, notes_behind, own_folder, served
+from noted_servers import WRITE_TOKEN, own_folder, served, until_listed
 
 import tbcore
 from tbcore.engine import LogdirSpec
@@ -636,14 +636,12 @@ def test_a_run_of_another_program_never_names_files(logdir: Path, view: str) -> 
     if view == "server":
         body = {"runs": ["a"], "set": {"archived": True}}
         assert server.post("data/notes", json=body, headers=OF_OWNER).status_code == 200
-        lister = notes_behind(server)._lister
-        assert lister is not None
-        lister.shutdown()
+        until_listed(server)
     else:
         logs["a"].archived = True
     names = {"a": None, "a_2": None, "a_3": f"wandb/{folder.name}/run-a.wandb"}
     assert {run.name: run.source for run in tbcore.open(logdir).values()} == names
-    server._server.load_once()
+    server.reload()
     sources = server.get("data/run_details").json()["sources"]
     assert {run: details["file"] for run, details in sources.items()} == {"a_3": names["a_3"]}
     archive(logdir, "a_3")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import Watch
 from common_fixtures import until
 from noted_servers import WRITE_TOKEN as TOKEN
-from noted_servers import notes_behind, served
+from noted_servers import served
 
 from tbcore import BadRequestError
 from tbcore.engine import LogdirSpec
+from tbcore.server.updates import Updates
 from tbcore_notes import http
 from tbcore_notes.access import TOKEN_HEADER
 from tbcore_notes.changes import LabelChange, NotesError
@@ -238,16 +239,16 @@ def test_a_line_of_an_error_is_short_whatever_was_sent(logdir: Path) -> None:
         assert len(response.text) < 3000
 
 
-def test_the_stream_has_the_generation(logdir: Path) -> None:
+def test_the_stream_has_the_generation(logdir: Path, calls_of: Watch) -> None:
     """It rises with a change by this server, and by another process, and open pages are woken."""
-    client, woken = served(logdir), threading.Event()
+    wakings, client = calls_of(Updates.wake), served(logdir)
     before = client.get("data/status").json()["notes_generation"]
     change(client)
     after = client.get("data/status").json()["notes_generation"]
     assert after > before
-    notes_behind(client)._changed = woken.set
+    num_before = len(wakings)
     RunNotes([LogdirSpec(None, str(logdir))]).change(["a"], {"note": "elsewhere"})
-    assert woken.wait(30)
+    until(lambda: len(wakings) > num_before)
     assert client.get("data/status").json()["notes_generation"] > after
 
 

@@ -329,11 +329,11 @@ store.change(["later"], {"note": "y"}, is_own=True)
 
 
 def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch
+    logdir: Path, opening: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is there is read all the same."""
     opened(logdir).change(["a"], {"starred": True}, is_own=True)
-    monkeypatch.setattr(files, "opened_file", _read_only)
+    opening(_read_only)
     found = opened(logdir)
     line = "the note cannot be kept: Read-only file system: /"
     with pytest.raises(NotesError, match=line):
@@ -344,13 +344,10 @@ def test_a_directory_that_cannot_be_written_is_an_error_in_a_line(
         opened(logdir).change(["a"], {"starred": False}, is_own=True)
 
 
-OPENED = files.opened_file
-
-
-def _read_only(path: str, flags: int) -> int:
+def _read_only(path: str, flags: int, open_file: Callable[[], int]) -> int:
     if flags & (os.O_WRONLY | os.O_RDWR):
         raise OSError(30, "Read-only file system", path)
-    return OPENED(path, flags)
+    return open_file()
 
 
 # -- files of any content --------------------------------------------------------------------------

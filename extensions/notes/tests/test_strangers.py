@@ -101,14 +101,16 @@ def test_many_notes_on_names_that_are_no_runs_are_left_out(
 @pytest.mark.parametrize(
     "name", ["../outside", "/outside", "a/../../outside", "..", "a/..", "a//b", "./a", "", "a\0b"]
 )
-def test_no_name_makes_this_look_elsewhere(logdir: Path, tmp_path: Path, name: str) -> None:
+def test_no_name_makes_this_look_elsewhere(
+    logdir: Path, tmp_path: Path, name: str, limits: Callable[..., None]
+) -> None:
+    limits(files, MAX_UNCHECKED_BYTES=0)
     for folder in (tmp_path / "outside", logdir / "a" / "b"):
         folder.mkdir(parents=True)
     wanted = name.replace("/outside", str(tmp_path / "outside")) if name[:1] == "/" else name
-    assert not Store(str(logdir))._is_run(wanted)
-    assert Store(str(logdir))._is_run("a/b")
     (logdir / "link").symlink_to(tmp_path / "outside")
-    assert not Store(str(logdir))._is_run("link")
+    shared(logdir, "bob", line(wanted) + line("link") + line("a/b"))
+    assert opened(logdir).runs.keys() == {"a/b"}
 
 
 def test_many_bad_files_are_few_lines(logdir: Path) -> None:
@@ -141,10 +143,9 @@ def test_processes_that_reach_the_limit_together_lose_nothing(
     limits(files, MAX_BYTES=10_000)
     processes = [opened(logdir), opened(logdir)]
     processes[0].change(["a"], {"note": "x" * 5000}, is_own=True)
-    sizes = files.Directory.sizes
-    monkeypatch.setattr(files.Directory, "sizes", lambda _: [0])
-    processes[1].change(["b"], {"note": "x" * 5100}, is_own=True)
-    monkeypatch.setattr(files.Directory, "sizes", sizes)
+    with monkeypatch.context() as patch:
+        patch.setattr(files.Directory, "sizes", lambda _: [0])
+        processes[1].change(["b"], {"note": "x" * 5100}, is_own=True)
     assert opened(logdir).runs.keys() == {"a", "b"}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,17 +110,17 @@ def test_a_run_of_many_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: P
     assert most[0] > 3
 
 
-def test_each_file_of_a_large_run_is_read_in_order(s3: S3Server, tmp_path: Path) -> None:
+def test_each_file_of_a_large_run_is_read_in_order(
+    s3: S3Server, tmp_path: Path, limits: Callable[..., None]
+) -> None:
     """Files larger than one request are read by several."""
     from tbcore_remote import file as remote_file
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remote_file, "_FETCH_BYTES", 5_000)
-        patch.setattr(remote_file, "_BULK_BYTES", 1)
-        data = events(tmp_path / FILE, *range(20_000))
-        assert len(data) > 800_000, "it is not fetched ahead as a whole"
-        s3.put(f"runs/a/{FILE}", data)
-        assert Watched().steps("a") == list(range(20_000))
+    limits(remote_file, _FETCH_BYTES=5_000, _BULK_BYTES=1)
+    data = events(tmp_path / FILE, *range(20_000))
+    assert len(data) > 800_000, "it is not fetched ahead as a whole"
+    s3.put(f"runs/a/{FILE}", data)
+    assert Watched().steps("a") == list(range(20_000))
 
 
 # -- files that change -----------------------------------------------------------------------------

@@ -67,10 +67,10 @@ def test_a_client_closes_its_plugins_once(tmp_path: Path, leave: str) -> None:
 
 
 def test_a_server_that_does_not_end_fails_the_conformance_test(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, limits: Callable[..., None]
 ) -> None:
     """It does not stop the suite."""
-    monkeypatch.setattr(test_server, "CLOSE_TIMEOUT_SECONDS", 0.01)
+    limits(test_server, CLOSE_TIMEOUT_SECONDS=0.01)
     plugin: Any = SimpleNamespace(plugin=SimpleNamespace(implements=bool), argument="scalars")
     logs: Any = lambda name: SimpleNamespace(logdir=tmp_path)  # noqa: E731
     with pytest.raises(pytest.fail.Exception, match=r"has not ended 0\.01 s after its start"):

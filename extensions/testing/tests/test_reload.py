@@ -123,7 +123,7 @@ def test_plugins_of_a_plugin_are_reloaded_with_it(dev_server: DevServer) -> None
     dev_server.write("family.py", FAMILY)
     words = [dev_server.get(f"data/plugin/{name}/word").json() for name in ("first", "second")]
     assert words == ["one", "two"]
-    members = [p for p in dev_server.reloader._plugins if p.name in ("first", "second")]
+    members = [m.plugin for m in dev_server.app.mounted if m.plugin.name in ("first", "second")]
     dev_server.write("family.py", FAMILY.replace('"one"', '"uno"').replace('"second"', '"third"'))
     assert dev_server.get("data/plugin/first/word").json() == "uno"
     assert dev_server.get("data/plugin/third/word").json() == "two"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -14,24 +14,6 @@ from tbcore_testing import TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 ALL_STATUSES = [0, 1, 2, 3]
-
-
-class WriteSession(Protocol):
-    """Writes an event file with the hyperparameters of a session, and scalars of its own run."""
-
-    def __call__(
-        self,
-        name: str,
-        hparams: Mapping[str, Any] | None = None,
-        *,
-        group: str = "",
-        status: int | None = None,
-        end: float = 0.0,
-        start: float = 0.0,
-        model_uri: str = "",
-        monitor_url: str = "",
-        scalars: Mapping[str, Sequence[Any]] | None = None,
-    ) -> None: ...
 
 
 class HparamsApi:
@@ -57,28 +39,22 @@ class HparamsApi:
 
 
 @pytest.fixture
-def write_session(tbcore_logdir: Path) -> WriteSession:
+def write_session(tbcore_logdir: Path) -> Callable[..., None]:
+    """Writes an event file with the hyperparameters of a session, and scalars of its own run.
+
+    `started` are options of `summaries.session_start`.
+    """
+
     def write(
         name: str,
         hparams: Mapping[str, Any] | None = None,
         *,
-        group: str = "",
         status: int | None = None,
         end: float = 0.0,
-        start: float = 0.0,
-        model_uri: str = "",
-        monitor_url: str = "",
         scalars: Mapping[str, Sequence[Any]] | None = None,
+        **started: Any,
     ) -> None:
-        values = [
-            summaries.session_start(
-                hparams or {},
-                group=group,
-                start=start,
-                model_uri=model_uri,
-                monitor_url=monitor_url,
-            )
-        ]
+        values = [summaries.session_start(hparams or {}, **started)]
         if status is not None:
             values.append(summaries.session_end(status, end))
         write_run(tbcore_logdir, name, values=values, scalars=scalars)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from calls import Call, Watch
+from framed import records_of
+from held import held_by
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tables import rows_of
 
-from tbcore.eventfiles import framing
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.fast import file_templates
 from tbcore.eventfiles.fast import references as references_module
@@ -645,11 +646,7 @@ def test_the_last_event_of_a_block_may_have_no_time(tmp_path: Path) -> None:
 
 def ends_of(content: bytes) -> list[int]:
     """The offset after each record of a file."""
-    ends, start = [], 0
-    while start < len(content):
-        start += int.from_bytes(content[start : start + 8], "little") + framing.FRAMING_BYTES
-        ends.append(start)
-    return ends
+    return [end for _, end in records_of(content)]
 
 
 @pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"uneven": True}, {"name": "some"}])
@@ -705,9 +702,7 @@ def test_the_cache_of_templates_is_bounded(tmp_path: Path, max_bytes: int) -> No
     small_files = SmallFileReader(tuning=replace(SMALL, max_template_bytes=max_bytes))
 
     def num_cached_bytes() -> int:
-        assert small_files._decoder is not None
-        templates = small_files._decoder._templates._templates.values()
-        return sum(template.num_bytes for template in templates if template is not None)
+        return sum(template.num_bytes for template in held_by(small_files, FileTemplate))
 
     path = tmp_path / "a.tfevents"
     for end in [*ends_of(similar_run(0))[20:], *ends_of(similar_run(0))[:20:-1]]:

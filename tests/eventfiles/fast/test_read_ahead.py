@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from disk import Disk
+from held import held_by
 from tables import rows_of, steps_of
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.fast.row_classes import RowClasses
-from tbcore.eventfiles.fast.small_files import SmallFileDecoder
+from tbcore.eventfiles.fast.file_templates import FileTemplate
+from tbcore.eventfiles.plain import Arrangement
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.table import DecodedItem, FileVersion, SessionStart, Table
+from tbcore.eventfiles.table import DecodedItem, FileVersion, SessionStart, Table, TableColumn
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.tuning import DEFAULT, Tuning
 from tbcore_testing import EventFileWriter, record_bytes
@@ -46,17 +47,6 @@ def readers_of(paths: list[Path]) -> list[FileReader]:
 def without_batch_limit(**tuning: int) -> SmallFileReader:
     """A reader whose first batch is as large as any later one."""
     return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
-
-
-def decoder_of(small_files: SmallFileReader) -> SmallFileDecoder:
-    """The reader's decoder, with everything that it has learnt."""
-    assert small_files._decoder is not None
-    return small_files._decoder
-
-
-def row_classes_of(small_files: SmallFileReader) -> RowClasses:
-    """All row classes that the reader's decoder has learnt."""
-    return decoder_of(small_files)._learnt.row_classes
 
 
 @pytest.fixture
@@ -304,10 +294,9 @@ def test_each_length_of_similar_files_has_a_template(tmp_path: Path) -> None:
                 writer.add_scalar("loss", n, step)
     small_files = without_batch_limit()
     small_files.preload(readers_of(paths))
-    templates = decoder_of(small_files)._templates._templates.values()
-    sizes = {path.stat().st_size for path in paths}
-    assert sizes == {template.num_bytes for template in templates if template}
-    assert len(sizes) == len(templates) == 5
+    templates = [template.num_bytes for template in held_by(small_files, FileTemplate)]
+    assert sorted(templates) == sorted({path.stat().st_size for path in paths})
+    assert len(templates) == 5
 
 
 def test_files_that_do_not_fit_are_left_for_the_next_batch(
@@ -363,17 +352,17 @@ def test_each_batch_has_more_files(tmp_path: Path) -> None:
 
 def test_caches_of_tables_are_bounded(tmp_path: Path) -> None:
     """Whatever the number of arrangements and tags. `release_buffers` empties them."""
-    small_files = without_batch_limit(max_arrangement_rows=100, max_row_classes=50)
+    small_files = without_batch_limit(max_arrangement_rows=100, max_row_classes=30)
     for n in range(40):
         [file] = readers_of([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
         small_files.preload([file])
         assert steps_of(file.read()) == list(range(5 + n % 7))
-        arrangements = row_classes_of(small_files)._arrangements.values()
+        arrangements = held_by(small_files, Arrangement)
         assert 0 < sum(len(arrangement.order) for arrangement in arrangements) <= 100
-        assert len(row_classes_of(small_files)._classes) <= 50 + 10
+        assert 0 < len({*held_by(small_files, TableColumn)}) <= 30
     small_files.release_buffers()
-    assert not small_files._decoder.buffer
-    assert not row_classes_of(small_files)._classes
+    assert not any(held_by(small_files, bytearray))
+    assert not {*held_by(small_files, TableColumn)}
 
 
 def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
@@ -384,7 +373,7 @@ def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
         with EventFileWriter(path, wall_time=1.0) as writer:
             writer.add_scalar(f"{n}" * 1000, 1.0, 0)
         small_files.preload(readers_of([path]))
-        assert len(row_classes_of(small_files)._classes) == n % 3 + 1
+        assert len({*held_by(small_files, TableColumn)}) == n % 3 + 1
 
 
 def test_files_near_the_size_limit_are_read_ahead(
