@@ -751,6 +751,32 @@ def test_a_menu_stays_on_the_page(open_page: Any) -> None:
     )
 
 
+def test_the_wheel_at_the_end_of_a_menu_does_not_scroll_the_page(open_page: Any) -> None:
+    """Its own content scrolls; what is below the menu stays where it is."""
+    page = open_page("#scalars", viewport={"width": 400, "height": 260})
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("button", name="More options for loss").click()
+    page.get_by_role("button", name="CSV", exact=True).wait_for()
+    place = """() => {
+      globalThis.scrolled = 0;
+      const count = ({ target }) => { scrolled += !target.matches?.('.tb-menu'); };
+      addEventListener('scroll', count, true);
+      const [menu] = tb.all('.tb-menu:popover-open');
+      menu.scrollTop = 1e6;
+      const { left, top } = menu.getBoundingClientRect();
+      return [menu.scrollTop, left + 40, top + 40];
+    }"""
+    end, left, top = page.evaluate(place)
+    assert end > 0
+    page.mouse.move(left, top)
+    for _ in range(3):
+        page.mouse.wheel(0, 200)
+        page.evaluate("() => new Promise((next) => requestAnimationFrame(() => setTimeout(next)))")
+    page.mouse.wheel(0, -20)
+    page.wait_for_function(f"() => tb.all('.tb-menu:popover-open')[0].scrollTop < {end}")
+    assert page.evaluate("() => scrolled") == 0
+
+
 def test_a_narrow_page_has_a_run_list_that_slides_in(open_page: Any) -> None:
     """A page of 400 pixels does not scroll horizontally."""
     page = open_page(viewport={"width": 400, "height": 800})
