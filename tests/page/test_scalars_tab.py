@@ -638,6 +638,11 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
     assert button.get_attribute("title") == "seed3"
     heights = page.evaluate("() => tb.all('.tb-card').map((card) => card.offsetHeight)")
     assert heights[0] == heights[1]  # the button is over the plot
+    for width in (1000, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        is_whole = "(button) => [button.scrollWidth <= button.clientWidth, button.clientWidth]"
+        whole, inside = button.evaluate(is_whole)
+        assert whole, (width, inside)
     # The height of the line of a tame run, in rows of pixels.
     page.evaluate(
         """() => {
