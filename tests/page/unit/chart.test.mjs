@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limited, moved, placeIn, zoomed } from "../../../tbcore/web/lib/chart/axes.js";
+import { drawAxes, limited, moved, placeIn, placeLabels, zoomed } from "../../../tbcore/web/lib/chart/axes.js";
 import { makeCursor } from "../../../tbcore/web/chart.js";
 import { chartSVG } from "../../../tbcore/web/lib/chart/export.js";
 import { legendRows, partOf, rowAt, sortRows } from "../../../tbcore/web/lib/chart/legend-rows.js";
@@ -164,6 +164,25 @@ test("lines without times have rows without them", () => {
   const [row] = legendRows([untimed], null);
   assert.deepEqual([row.value, row.step, row.relative, row.wallTime], [3, 5, NaN, NaN]);
   assert.deepEqual([...partOf(untimed, "step", [4, 6]).value], [3]);
+});
+
+test("the last label of an x axis is within the chart, and touches no other", () => {
+  const measure = (/** @type {string} */ text) => 6 * text.length;
+  const ticks = [0, 0.5, 1].map((share, i) => ({ value: i, share, label: `12:0${i}:00` }));
+  const placed = (/** @type {number} */ width) => placeLabels(ticks, width, width + 12, measure).map(({ lines, middle }) => [...lines, middle]);
+  assert.deepEqual(placed(200), [["12:00:00", 0], ["12:01:00", 100], ["12:02:00", 188]]); // it ends at 212
+  assert.deepEqual(placed(110), [["12:00:00", 0], ["12:01:00", 55]]); // 86 to 134 would begin before 79 ends
+  assert.deepEqual(placeLabels([{ value: 1, share: 1, label: "09:00\n2026-11-30" }], 100, 112, measure), [{ lines: ["09:00", "2026-11-30"], middle: 82 }]);
+
+  /** @type {[string, number][]} */
+  const drawn = [];
+  const context = { canvas: { width: 2 * 252 }, fillRect() {}, measureText: (/** @type {string} */ text) => ({ width: measure(text) }), fillText: (/** @type {string} */ text, /** @type {number} */ at) => drawn.push([text, at]) };
+  drawAxes(/** @type {any} */ (context), { left: 40, top: 10, width: 200, height: 100, xTicks: ticks, yTicks: [] }, { text: "", grid: "" }, 2);
+  assert.deepEqual(drawn.at(-1), ["12:02:00", 228]);
+
+  const { x, y } = plot([0, 2], [0, 4]);
+  const svg = chartSVG({ label: "loss", width: 252, height: 300, layout: { left: 40, top: 10, width: 200, height: 100, xTicks: ticks, yTicks: [] }, x, y, items: [], marks: [], note: "", colors: { text: "", grid: "", surface: "" } });
+  assert.equal(Number(/x="([\d.]+)"[^>]*>12:02:00</.exec(svg)?.[1]), 252 - 40 - 26);
 });
 
 test("a picture has everything that the chart shows, escaped for XML", () => {

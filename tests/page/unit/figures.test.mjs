@@ -77,6 +77,19 @@ test("lines are named by their labels, also if two have the same", () => {
   assert.match(wordsOf(lineChartFigure(7, "loss", modelOf({ lines: [line("run", [1], { label: "<b>&" })] }))).join(), /&#60;b&#62;&#38;/);
 });
 
+test("the last label of a figure's x axis is within the figure", () => {
+  const start = 3600 * 24 * 18_000;
+  for (const inches of [3.25, 3.4, 5, 7]) {
+    const model = modelOf({ lines: [line("run", [1, 2, 3, 4])] }, { xAxis: "wall_time" });
+    model.view = [start, start + 3600 * 4];
+    model.updateRanges(false);
+    const svg = lineChartFigure(inches, "loss", model, undefined, { legend: "none" });
+    const left = Number(/<g transform="translate\(([\d.]+),/.exec(svg)?.[1]);
+    const ends = textsOf(svg).filter(({ text }) => /^\d\d:\d\d$/.test(text)).map(({ attributes }) => left + Number(/x="([\d.]+)"/.exec(attributes)?.[1]) + (8 * 5 * 0.56) / 2);
+    assert.ok(Math.max(...ends) > 72 * inches - 12 && Math.max(...ends) <= 72 * inches, `${ends} of ${72 * inches}`);
+  }
+});
+
 test("a figure has minor ticks, on logarithmic axes and on others", () => {
   const ticksOf = (/** @type {string} */ svg) => {
     const [, marks] = /<path d="M0,0v\d+h[\d.]+(M[^"]*)"/.exec(svg) ?? [];

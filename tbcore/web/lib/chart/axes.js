@@ -38,6 +38,25 @@ export function placeIn(width, height, measure) {
 }
 
 /**
+ * The labels of an x axis, in lines, each with its middle: at its tick, or left of that where it would
+ * leave the chart. Those that would touch the label before them are left out.
+ * @param {readonly import("./types.js").Tick[]} ticks @param {number} width  of the plot
+ * @param {number} end  of the chart, from the left of the plot
+ * @param {(text: string) => number} measure  returns the width of a text
+ */
+export function placeLabels(ticks, width, end, measure) {
+  let last = -Infinity;
+  return ticks.flatMap(({ share, label }) => {
+    const lines = label.split("\n");
+    const half = Math.max(...lines.map(measure)) / 2;
+    const middle = Math.min(share * width, end - half);
+    if (!label || middle - half < last) return [];
+    last = middle + half;
+    return [{ lines, middle }];
+  });
+}
+
+/**
  * Draws grid lines and labels on a canvas; for minor ticks, marks at the edge.
  * @param {CanvasRenderingContext2D} context  scaled to CSS pixels
  * @param {Layout} layout @param {{ text: string, grid: string }} colors
@@ -59,8 +78,8 @@ export function drawAxes(context, { left, top, width, height, xTicks, yTicks }, 
   context.fillStyle = colors.text;
   context.textAlign = "center";
   context.textBaseline = "top";
-  for (const { share, label } of xTicks) {
-    label.split("\n").forEach((text, i) => context.fillText(text, left + share * width, top + height + 5 + i * LINE_HEIGHT));
+  for (const { lines, middle } of placeLabels(xTicks, width, context.canvas.width / ratio - left, (text) => context.measureText(text).width)) {
+    lines.forEach((text, i) => context.fillText(text, left + middle, top + height + 5 + i * LINE_HEIGHT));
   }
   context.textAlign = "right";
   context.textBaseline = "middle";

@@ -270,8 +270,9 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];
+    if (!Number.isFinite(column[i]) || (!isAbove && column[i] >= y.range[0])) continue;
     const left = toX(xs[i]);
-    if ((isAbove || column[i] < y.range[0]) && Number.isFinite(column[i]) && addMark(left, isAbove ? "above" : "below")) {
+    if (addMark(left, isAbove ? "above" : "below")) {
       marks.stroke += isAbove ? `M${left - 4},6l4,-4l4,4` : `M${left - 4},${height - 6}l4,4l4,-4`;
     }
   }

@@ -7,7 +7,7 @@ import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } 
 import { itemKey } from "./keyboard.js";
 import { noteOf } from "./left-out.js";
 import { formatX } from "./model.js";
-import { PathData, escapeXML, frameSVG } from "./svg.js";
+import { PathData, escapeXML, frameSVG, widthOf } from "./svg.js";
 
 /**
  * @typedef {import("./types.js").Axis} Axis
@@ -31,7 +31,7 @@ export function lineChartSVG(label, model, { element, colors }, more) {
   const height = Math.max(360, element.clientHeight);
   const note = notesOf(model, more).join(", ");
   const noteHeight = note ? 12 : 0;
-  const placed = model.layOut(placeIn(width, height - noteHeight, (text) => 6.5 * text.length));
+  const placed = model.layOut(placeIn(width, height - noteHeight, widthOf));
   const layout = { ...placed, top: placed.top + noteHeight };
   const scene = model.scene(layout, colors);
   const { x, y, items, axisItems, clip } = scene;

@@ -3,6 +3,7 @@
  * at which the figure is printed. Loaded on the first export.
  */
 
+import { placeLabels } from "./axes.js";
 import { sceneMarks } from "./draw.js";
 import { AXIS_TITLES, lineChartSVG, namedItems, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { namesAtEnds } from "./line-names.js";
@@ -79,7 +80,7 @@ export function lineChartFigure(inches, label, model, more, { legend = "outside"
     `<title>${escapeXML(label)}</title><rect width="100%" height="100%" fill="${COLORS.surface}"/>`,
     `<g transform="translate(${tenth(left)},${top})">`,
     `<clipPath id="plot"><rect width="${plot.width}" height="${height}"/></clipPath>`,
-    ...axisSVG(scene, xTicks, yTicks),
+    ...axisSVG(scene, xTicks, yTicks, plot.width + right),
     textSVG(`x="${tenth(plot.width / 2)}" y="${height + bottom - 3}" text-anchor="middle"`, titleOf({ ...scene.x, title: rename?.("x", xTitle) || xTitle })),
     textSVG(`transform="translate(${tenth(MARGIN + FONT_SIZE - left)},${height / 2})rotate(-90)" text-anchor="middle"`, shortened(rename?.("y", label) || label, height)),
     '<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">',
@@ -97,8 +98,8 @@ export function lineChartFigure(inches, label, model, more, { legend = "outside"
   return [...svg, "</svg>"].join("\n");
 }
 
-/** Grid lines, tick marks and labels. @param {import("./types.js").Scene} scene @param {readonly Tick[]} xTicks @param {readonly Tick[]} yTicks */
-function axisSVG({ x, y, width, height }, xTicks, yTicks) {
+/** Grid lines, tick marks and labels. @param {import("./types.js").Scene} scene @param {readonly Tick[]} xTicks @param {readonly Tick[]} yTicks @param {number} end  of the figure, from the left of the plot */
+function axisSVG({ x, y, width, height }, xTicks, yTicks, end) {
   const svg = [];
   const path = (/** @type {string} */ data, color = COLORS.text) => `<path d="${data}" stroke="${color}" stroke-width="0.5" fill="none"/>`;
   const marks = [];
@@ -106,7 +107,9 @@ function axisSVG({ x, y, width, height }, xTicks, yTicks) {
     const at = tenth(share * width);
     marks.push(`M${at},${height}v${label ? TICK_LENGTH : TICK_LENGTH / 2}`);
     if (label) svg.push(path(`M${at},0v${height}`, COLORS.grid));
-    label.split("\n").forEach((line, i) => line && svg.push(textSVG(`x="${at}" y="${height + TICK_LENGTH + (i + 1) * LINE_HEIGHT - 2}" text-anchor="middle"`, line)));
+  }
+  for (const { lines, middle } of placeLabels(xTicks, width, end, textWidth)) {
+    lines.forEach((line, i) => svg.push(textSVG(`x="${tenth(middle)}" y="${height + TICK_LENGTH + (i + 1) * LINE_HEIGHT - 2}" text-anchor="middle"`, line)));
   }
   for (const { share, label } of [...minorTicks(y, yTicks), ...yTicks]) {
     const at = tenth((1 - share) * height);

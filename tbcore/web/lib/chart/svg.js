@@ -1,6 +1,6 @@
 /** Helpers for making SVG, and for converting it to PNG. */
 
-import { FONT, MINOR_TICK_LENGTH } from "./axes.js";
+import { FONT, MINOR_TICK_LENGTH, placeLabels } from "./axes.js";
 
 /**
  * @typedef {object} Frame  everything but the lines of a chart; lengths in CSS pixels
@@ -49,6 +49,11 @@ export class PathData {
 /** Rounds to a tenth. @param {number} value */
 export function tenth(value) {
   return Math.round(value * 10) / 10;
+}
+
+/** About the width of a text, CSS pixels. @param {string} text */
+export function widthOf(text) {
+  return 6.5 * text.length;
 }
 
 /** Escapes any text for XML. Characters that XML does not allow are removed. @param {string} text */
@@ -111,8 +116,9 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   for (const { share, label: tick } of layout.xTicks) {
     const at = tenth(share * layout.width);
     svg.push(`<path d="M${at},${layout.height}v${-(tick ? layout.height : MINOR_TICK_LENGTH)}" stroke="${tick ? colors.grid : colors.text}"/>`);
-    if (!tick) continue;
-    tick.split("\n").forEach((line, i) => svg.push(text(`x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle"`, line)));
+  }
+  for (const { lines, middle } of placeLabels(layout.xTicks, layout.width, width - layout.left, widthOf)) {
+    lines.forEach((line, i) => svg.push(text(`x="${tenth(middle)}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle"`, line)));
   }
   for (const { share, label: tick } of layout.yTicks) {
     const at = tenth((1 - share) * layout.height);
