@@ -714,3 +714,14 @@ def test_names_are_cut_last_and_numbers_are_below_their_heads(
           return row?.querySelector('.tb-name').clientWidth > 30;
         }"""
     )
+    # What is beside a figure is whole, also beside a mark of NaN.
+    page.goto(f"{server.url}/{link.replace('lr,', '')}")
+    page.get_by_role("button", name="Runs").tap()
+    page.wait_for_function(
+        """() => {
+          const cells = [...document.querySelectorAll('.tb-cell:has(.tb-mark)')];
+          const list = document.querySelector('aside.open .tb-list');
+          return cells.length > 0 && cells.every((cell) => cell.scrollWidth <= cell.clientWidth &&
+            cell.getBoundingClientRect().right <= list.getBoundingClientRect().right);
+        }"""
+    )

@@ -177,10 +177,12 @@ def test_rows_have_the_average_that_is_chosen_for_groups(open_tab: Any) -> None:
         ["partly/*", "1.50 [1.25, 1.75] (2 of 3, 1 not finite)"],
         ["diverged/*", "not finite (3 of 3)"],
     ]
-    # On a phone, names are whole and figures are in sight, also beside long marks.
+    # On a phone, names, marks and figures are whole and in sight, in rows of the same height.
     tab.page.set_viewport_size({"width": 400, "height": 800})
-    whole = """() => tb.all('tbody tr[data-name] .label').every(
-      (name) => name.scrollWidth <= name.clientWidth)"""
+    whole = """() => tb.all('.trials :is(.label, .best-mark, th + td > span)').every(
+      (one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight + 2
+        && one.getBoundingClientRect().right < 400)
+      && tb.all('tbody tr[data-name]').every((row) => row.offsetHeight === 31)"""
     tab.page.wait_for_function(whole)
     assert tab.page.evaluate("() => getComputedStyle(tb.all('td.number')[0]).textAlign") == "left"
     tab.page.set_viewport_size({"width": 1440, "height": 900})

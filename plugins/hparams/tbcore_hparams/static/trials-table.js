@@ -38,6 +38,9 @@ const MIN_COLUMN_WIDTH_PX = 84;
 const MAX_COLUMN_WIDTH_PX = 220;
 /** That of a metric's averages, such as `0.517 [0.508, 0.533] (4 of 5)`. */
 const MAX_FIGURE_WIDTH_PX = 280;
+/** The same where it has two lines, beside the names of a narrow tab: up to this width of the table, as in the styles. */
+const NARROW_FIGURE_WIDTH_PX = 176;
+const MAX_NARROW_PX = 540;
 /** Space for the arrow and the filter button beside a column's name. */
 const HEADING_BUTTONS_WIDTH_PX = 34;
 /** Space for the buttons beside a name, and for padding. */
@@ -90,7 +93,8 @@ export function TrialsTable({ tab }) {
     if (top < element.scrollTop || top + ROW_HEIGHT_PX > element.scrollTop + visibleHeight) element.scrollTop = top - visibleHeight / 3;
   }, [tab.shownRow.value]);
 
-  const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
+  const isNarrow = viewport.width <= MAX_NARROW_PX;
+  const widths = useMemo(() => columns.map((column) => Math.min(widthOf(column), column.figure && isNarrow ? NARROW_FIGURE_WIDTH_PX : Infinity)), [columns, isNarrow]);
   const nameWidth = useMemo(() => {
     const longest = sweep.groups.reduce((longest, group) => Math.max(longest, `${group.label} ${sizeOf(group)}`.length), 0) + Math.max(0, ...Array.from(tab.marks.values(), ({ mark }) => mark.length));
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
@@ -118,7 +122,7 @@ export function TrialsTable({ tab }) {
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
-  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, ${sweep.groups.some(({ archived }) => archived) ? 58 : tab.marks.size > 0 ? 50 : 44}vw)` }}>
+  return html`<div class="trials" ref=${box} onScroll=${measure} onPointerLeave=${() => tab.hover(null)} style=${{ "--viewport-width": `${viewport.width}px`, "--name-width": `min(${nameWidth}px, ${sweep.groups.some(({ archived }) => archived) ? 58 : 50}vw)` }}>
     <table aria-label="Sessions" aria-rowcount=${rows.length + 1} aria-colcount=${columns.length + 1} onKeyDown=${onRowKey}>
       <colgroup>
         <col class="name" />
@@ -291,7 +295,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
         const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + CELL_ALPHA_HEX };
-        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[cellTitle(column, row), tab.stepText(column, row)].filter(Boolean).join(column.figure ? ", " : " ") + spreadText(tab, column, group)} style=${style}>${writers[from + i](row)}</td>`;
+        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[cellTitle(column, row), tab.stepText(column, row)].filter(Boolean).join(column.figure ? ", " : " ") + spreadText(tab, column, group)} style=${style}>${column.figure ? html`<span>${writers[from + i](row)}</span>` : writers[from + i](row)}</td>`;
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
   );

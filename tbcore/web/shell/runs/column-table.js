@@ -26,6 +26,9 @@ const [ASCENDING, DESCENDING] = ["+", "-"];
 const EMPTY_CHARS = 4;
 /** How much of the list names take at most while columns are cut. */
 const MAX_NAMES_SHARE = 2 / 3;
+/** The same on narrow pages, up to this width, as in lazy.css: what is beside a figure is whole. */
+const MAX_NARROW_SHARE = 0.55;
+const MAX_NARROW_PX = 760;
 /** Space beside the text of a cell, as in lazy.css. */
 const CELL_PADDING_PX = 12;
 /** Padding at both sides of a cell that is cut, as in lazy.css. */
@@ -220,7 +223,7 @@ function useHiddenParts(heads, widths, rows, noted) {
     let longest = 0;
     const measure = () => {
       longest ||= namesWidth(list, rows, noted);
-      list.style.setProperty("--names", `${Math.min(longest, Math.floor(MAX_NAMES_SHARE * list.clientWidth))}px`);
+      list.style.setProperty("--names", `${Math.min(longest, Math.floor((innerWidth > MAX_NARROW_PX ? MAX_NAMES_SHARE : MAX_NARROW_SHARE) * list.clientWidth))}px`);
       const start = names.getBoundingClientRect().right;
       const end = list.getBoundingClientRect().left + list.clientLeft + list.clientWidth;
       const boxes = cells.map((cell) => cell.getBoundingClientRect());
