@@ -186,7 +186,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     page.get_by_role("menuitem", name="Copy name").wait_for()
     assert page.get_by_role("menuitem", name="Hide").count() == 0
     page.keyboard.press("Escape")
-    page.locator(".tb-runs-all").click(button="right")
+    page.get_by_role("button", name="Actions for all runs of the list").click()
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
 
@@ -206,7 +206,10 @@ def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: 
     assert badge.bounding_box() == before
     box = name.bounding_box()
     assert box["x"] + box["width"] <= before["x"]
-    assert before["x"] + before["width"] <= page.locator(".tb-run-more").bounding_box()["x"]
+    assert (
+        before["x"] + before["width"]
+        <= page.get_by_label("Actions for configuration").bounding_box()["x"]
+    )
     name.click()
     page.wait_for_function("() => location.hash.includes('runs=')")
     assert page.locator(".tb-folder .tb-run-info").inner_text() == "5"

@@ -7,7 +7,7 @@ import { IconButton } from "../../lib/ui/controls.js";
 import { Lazy, withStyles } from "../../lib/ui/lazy.js";
 import { openPreferences } from "../state/reader-state.js";
 import { flatRows, treeRows } from "../state/tree.js";
-import { Rows, countChecked } from "./rows.js";
+import { MenuButton, Rows, countChecked } from "./rows.js";
 
 /** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("../lazy.css", import.meta.url);
@@ -132,6 +132,7 @@ export function RunsPanel({ state, listed }) {
         <span class="tb-name"><span class="tb-name-head">${shown.length < byName.length ? "All matching" : "All runs"}${isOld && ` “${filter.shown?.trim()}”`}</span></span>
       </label>
       <span class="tb-runs-count" role="status">${(shown.length > 0 || !filter.error) && countText(numChecked, shown.length, byName.length)}</span>
+      <${MenuButton} name="all runs of the list" onClick=${openMenu} />
     </div>
     ${(isLimited || state.selection.value.except.size || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}

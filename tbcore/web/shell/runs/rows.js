@@ -196,21 +196,26 @@ function RunRow({ state, row, table, layout, index, isCurrent, toFocus, onToggle
       </span>
       <span role="gridcell" class="tb-run-actions">
         <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>
-        <button
-          type="button"
-          class="tb-run-more"
-          tabindex="-1"
-          aria-haspopup="menu"
-          aria-label="Actions for ${name}"
-          title="More actions (or right-click the row)"
-          onClick=${openMenu}
-        >
-          ⋯
-        </button>
+        <${MenuButton} name=${name} onClick=${openMenu} />
       </span>
     </div>
     ${table && html`<${table.Cells} table=${table} row=${row} ...${layout} />`}
   </div>`;
+}
+
+/** The button that opens the menu of a row. @param {{ name: string, onClick: (event: MouseEvent) => void }} props */
+export function MenuButton({ name, onClick }) {
+  return html`<button
+    type="button"
+    class="tb-run-more"
+    tabindex="-1"
+    aria-haspopup="menu"
+    aria-label="Actions for ${name}"
+    title="More actions (or right-click the row)"
+    onClick=${onClick}
+  >
+    ⋯
+  </button>`;
 }
 
 /** The age of a run's last event, unless its writer gave it no time: null or 0. Without a connection, nobody knows whether it is live. @param {{ state: State, run: string }} props */
