@@ -59,7 +59,7 @@ export function CardMenu({ tab, id, parts, feed, pictures }) {
         </button>
       </div>
     </section>
-    <${OwnAxis} tab=${tab} id=${id} />
+    <${OwnAxis} ...${{ tab, id, feed }} />
     <section>
       <${Check}
         label="Y axis: range of the last 20 %"

@@ -22,11 +22,34 @@ export function refusalOf({ scale, from, to }) {
 }
 
 /**
- * The fields for scale and ends. A choice, Enter and leaving a field apply all of them, or say why not;
- * Escape forgets what was typed.
- * @param {{ tab: import("./types.js").Tab, id: string }} props  `id`: of the card
+ * The ends of an axis for all means and lines, also where a mean is over fewer runs than before, as
+ * typed: with a margin, and in few digits.
+ * @param {readonly ArrayLike<number>[]} columns @param {boolean} isLog
+ * @returns {[from: string, to: string]} empty without a value
  */
-export function OwnAxis({ tab, id }) {
+export function endsOfAll(columns, isLog) {
+  let [min, max] = [Infinity, -Infinity];
+  for (const column of columns) {
+    for (const value of Array.from(column)) {
+      if (!Number.isFinite(value) || (isLog && value <= 0)) continue;
+      min = Math.min(min, value);
+      max = Math.max(max, value);
+    }
+  }
+  if (min > max) return ["", ""];
+  if (isLog) return [String(Number((min / 1.2).toPrecision(3))), String(Number((max * 1.2).toPrecision(3)))];
+  const margin = (max - min || Math.abs(max) || 1) * 0.06;
+  const unit = 10 ** Math.floor(Math.log10(margin));
+  const rounded = (/** @type {number} */ units) => String(Number((units * unit).toPrecision(12)));
+  return [rounded(Math.floor((min - margin) / unit)), rounded(Math.ceil((max + margin) / unit))];
+}
+
+/**
+ * The fields for scale and ends. A choice, Enter and leaving a field apply all of them, or say why not;
+ * Escape forgets what was typed. A button fits the ends to all, where means may leave the chart.
+ * @param {{ tab: import("./types.js").Tab, id: string, feed: import("./chart-feed.js").ChartFeed }} props  `id`: of the card
+ */
+export function OwnAxis({ tab, id, feed }) {
   const flags = tab.flagsOf(id);
   const { yScale, limits } = yAxisOf(flags, tab.options.logY);
   const [from, to] = [0, 1].map((i) => String(limits?.[i] ?? ""));
@@ -48,6 +71,14 @@ export function OwnAxis({ tab, id }) {
     const [from, to] = [axis.from, axis.to].map((end) => end && Number(end));
     tab.onFlag(id, /^range:/, axis.from || axis.to ? `range:${from}:${to}` : null);
   };
+  const bands = feed.bands.value;
+  const onFit = () => {
+    const lines = feed.lines.value.lines.filter(({ faint }) => !faint);
+    const [from, to] = endsOfAll([...bands.map(({ mean }) => mean), ...lines.map(({ smoothed, value }) => smoothed ?? value)], yScale === "log");
+    setTyped({ ...typed, from, to });
+    setError("");
+    tab.onFlag(id, /^range:/, from ? `range:${from}:${to}` : null);
+  };
   /** Not only the state: closing the menu takes the focus from the field, which would apply it. @param {KeyboardEvent} event */
   const onKeyDown = ({ key, currentTarget }) => {
     const fields = /** @type {any} */ (currentTarget).elements;
@@ -60,6 +91,7 @@ export function OwnAxis({ tab, id }) {
     <h4>Y axis of this chart</h4>
     <label>Scale <select class="tb-input" name="scale">${CHOICES.map(([scale, title]) => html`<option value=${scale} selected=${typed.scale === scale}>${title}</option>`)}</select></label>
     ${end("from", "From")} ${end("to", "To")}
+    ${bands.length > 0 && html`<button type="button" class="tb-button" title="Also to the dashed parts of means, which are over fewer runs" onClick=${onFit}>Fit to all</button>`}
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   </form>`;
 }

@@ -8,7 +8,7 @@ import { endedBand, groupNotes, groupOfBand, loadBands, splitByGroup } from "../
 import { drawnCSV } from "../../tbcore_scalars/static/downloads.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
 import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView, yAxisOf } from "../../tbcore_scalars/static/lines.js";
-import { refusalOf } from "../../tbcore_scalars/static/own-axis.js";
+import { endsOfAll, refusalOf } from "../../tbcore_scalars/static/own-axis.js";
 
 const { signal } = new AbortController();
 const OPTIONS = ALL.parse({});
@@ -454,4 +454,12 @@ test("a file of what is drawn has the y axis, unless that is linear and has all 
   const csv = (/** @type {any} */ y) => drawnCSV({ lines, bands: [], view: null, y }, { x: "step", smooth: 0, average: "mean" }).trim().split("\r\n");
   assert.deepEqual(csv(yAxisOf([], "")), ["run,tag,step,wall_time,value", "a,,0,5,2", "a,,1,6,0.5"]);
   assert.deepEqual(csv(yAxisOf(["y:log", "range:0.1:"], "")), ["run,tag,step,wall_time,value,y_scale,y_from,y_to", "a,,0,5,2,log,0.1,", "a,,1,6,0.5,log,0.1,"]);
+});
+
+test("the ends of an axis for all values are round, and outside of them", () => {
+  assert.deepEqual(endsOfAll([[0, 1], [NaN, 3, Infinity]], false), ["-0.2", "3.2"]);
+  assert.deepEqual(endsOfAll([[1000.1, 1000.2]], false), ["1000.094", "1000.206"]);
+  assert.deepEqual(endsOfAll([[0, -1, 0.001, 10]], true), ["0.000833", "12"]);
+  assert.deepEqual(endsOfAll([[5]], false), ["4.7", "5.3"]);
+  assert.deepEqual(endsOfAll([[NaN]], false), ["", ""]);
 });
