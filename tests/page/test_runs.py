@@ -214,6 +214,9 @@ def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: 
     page.wait_for_function("() => location.hash.includes('runs=')")
     assert page.locator(".tb-folder .tb-run-info").inner_text() == "5"
     assert not page.locator(".tb-folder input").is_checked()
+    # A group has no "Rename…": its menu says where it can have another name.
+    name.click(button="right")
+    page.get_by_role("menu").get_by_text("Named by the grouping. In figures").wait_for()
 
 
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
