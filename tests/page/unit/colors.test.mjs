@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { colorsOf, linesInSight, oklchToHex } from "../../../tbcore/web/lib/ui/colors.js";
+import { colorsOf, linesInSight } from "../../../tbcore/web/lib/ui/colors.js";
 import { ciede2000, contrast, generator, minDistance, oklab } from "./tools.mjs";
 
 const THEMES = /** @type {const} */ (["light", "dark"]);
@@ -112,13 +112,6 @@ test("no colour looks like text, in either theme", () => {
       assert.ok(distance > 0.15, `${run} is ${color} on ${theme}: ${distance.toFixed(2)} from ${inks[i]}`);
     }
   });
-});
-
-test("OKLCH converts to the corners of sRGB", () => {
-  assert.equal(oklchToHex(0, 0, 0), "#000000");
-  assert.equal(oklchToHex(1, 0, 0), "#ffffff");
-  assert.equal(oklchToHex(0.627955, 0.257683, 29.2339), "#ff0000"); // CSS Color 4, red
-  assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
 });
 
 test("figures of tbcore_logs have the same colours", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_VALUE_COLOR, familyColors, valueColors } from "../../../tbcore/web/lib/ui/rule-colors.js";
+import { NO_VALUE_COLOR, familyColors, oklchToHex, valueColors } from "../../../tbcore/web/lib/ui/rule-colors.js";
 import { colorsByRule, familiesOf } from "../../../tbcore/web/shell/state/color-rules.js";
 import { groupsOf } from "../../../tbcore/web/shell/state/tree.js";
 import { contrast, minDistance, oklab } from "./tools.mjs";
@@ -145,4 +145,11 @@ test("without an archived run, others have the colours of before, and the legend
 test("there are no colours while the attribute is read", () => {
   assert.equal(colorsByRule("by:lr", ["a"], null, "light", () => null), null);
   assert.equal(colorsByRule("by:", ["a"], null, "light", () => null), null);
+});
+
+test("OKLCH converts to the corners of sRGB", () => {
+  assert.equal(oklchToHex(0, 0, 0), "#000000");
+  assert.equal(oklchToHex(1, 0, 0), "#ffffff");
+  assert.equal(oklchToHex(0.627955, 0.257683, 29.2339), "#ff0000"); // CSS Color 4, red
+  assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
 });

@@ -2,7 +2,6 @@
  * Colours for the values of a metric, from the worst to the best. Pure functions.
  */
 
-import { oklchToHex } from "tbcore/ui.js";
 import { ranks } from "./importance.js";
 
 /** @typedef {import("./types.js").Cell} Cell */
@@ -23,7 +22,7 @@ const STOPS = {
 /**
  * The colours of the ramp.
  * @param {"light" | "dark"} theme
- * @returns {string[]} `#rrggbb`, the worst first
+ * @returns {string[]} CSS colours, the worst first
  */
 export function rampOf(theme) {
   const stops = STOPS[theme];
@@ -32,7 +31,7 @@ export function rampOf(theme) {
     const at = (i / (NUM_COLORS - 1)) * (stops.length - 1);
     const k = Math.min(stops.length - 2, Math.floor(at));
     const [l, c, h] = stops[k].map((part, j) => part + (at - k) * (stops[k + 1][j] - part));
-    return oklchToHex(l, c, h);
+    return `oklch(${l.toFixed(3)} ${c.toFixed(3)} ${h.toFixed(1)})`;
   });
 }
 

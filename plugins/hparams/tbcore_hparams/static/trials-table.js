@@ -49,8 +49,8 @@ const MIN_NAME_WIDTH_PX = 180;
 const MAX_NAME_WIDTH_PX = 420;
 /** Number of a column's cells, from the top, that determine its width. */
 const NUM_CELLS_MEASURED = 100;
-/** Opacity of the background colour of cells, as two hexadecimal digits. */
-const CELL_ALPHA_HEX = "59";
+/** Of the background colour of cells. */
+const CELL_OPACITY = "35%";
 
 /** The table. @param {{ tab: import("./tab.js").Tab }} props */
 export function TrialsTable({ tab }) {
@@ -294,7 +294,7 @@ function Row({ tab, row, index, common: [start, end], columns, from, to, writers
       columns.slice(from, to).map((column, i) => {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
-        const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + CELL_ALPHA_HEX };
+        const style = Number.isNaN(share) ? undefined : { backgroundColor: `color-mix(in srgb, ${ramp[Math.round(share * (ramp.length - 1))]} ${CELL_OPACITY}, transparent)` };
         return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[cellTitle(column, row), tab.stepText(column, row)].filter(Boolean).join(column.figure ? ", " : " ") + spreadText(tab, column, group)} style=${style}>${column.figure ? html`<span>${writers[from + i](row)}</span>` : writers[from + i](row)}</td>`;
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],

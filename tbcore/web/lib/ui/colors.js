@@ -75,38 +75,6 @@ function hashOf(text) {
 }
 
 /**
- * Converts OKLCH to sRGB. The chroma of a colour outside sRGB is reduced until it is inside.
- * Matrices: Björn Ottosson, "A perceptual color space for image processing".
- * @param {number} l  0 to 1
- * @param {number} c
- * @param {number} h  degrees
- * @returns {string} `#rrggbb`
- */
-export function oklchToHex(l, c, h) {
-  for (let chroma = c; ; chroma -= 0.01) {
-    const a = chroma * Math.cos((h * Math.PI) / 180);
-    const b = chroma * Math.sin((h * Math.PI) / 180);
-    const long = (l + 0.396338 * a + 0.215804 * b) ** 3;
-    const medium = (l - 0.105561 * a - 0.063854 * b) ** 3;
-    const short = (l - 0.089484 * a - 1.291486 * b) ** 3;
-    const linear = [
-      4.076742 * long - 3.307712 * medium + 0.23097 * short,
-      -1.268438 * long + 2.609757 * medium - 0.341319 * short,
-      -0.004196 * long - 0.703419 * medium + 1.707615 * short,
-    ];
-    if (chroma <= 0 || linear.every((part) => part >= -1e-4 && part <= 1.0001)) {
-      return `#${linear.map(hexByte).join("")}`;
-    }
-  }
-}
-
-/** A channel in sRGB, as two hexadecimal digits. @param {number} part  linear light, about 0 to 1 */
-function hexByte(part) {
-  const encoded = part <= 0.003131 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
-  return Math.round(256 + 255 * Math.min(1, Math.max(0, encoded))).toString(16).slice(1);
-}
-
-/**
  * The CSS background of a line's sample in a legend.
  * @param {string} color
  * @param {readonly number[]} [dash]  pixels on, pixels off
