@@ -197,11 +197,14 @@ def test_curves_have_the_colours_of_the_runs(open_page: Any) -> None:
 def test_few_cards_fill_wide_windows_and_narrow_ones_are_not_wider(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """Also with a baseline whose name is long."""
+    """Also with a baseline whose name is long. A text has the title that Text gives it."""
     for name in ("a" * 90, "b"):
-        write_run(tmp_path / "logs", name, scalars={"x": [len(name)]}, texts={"t": [name]})
+        write_run(
+            tmp_path / "logs", name, scalars={"x": [len(name)]}, texts={"t/text_summary": [name]}
+        )
     page = profile.open(serve(tmp_path / "logs").url, "#compare")
     wait_for_cells(page, "x last", ["90", "1"])
+    page.get_by_role("region", name="Differences of t", exact=True).wait_for()
     page.set_viewport_size({"width": 2560, "height": 1300})
     page.wait_for_function("() => tb.card('x')?.offsetWidth > 2000")
     page.set_viewport_size({"width": 400, "height": 850})

@@ -139,6 +139,16 @@ export function RunLabel({ run }) {
     <${Name} name=${run.label ?? run.name} />`;
 }
 
+/**
+ * The title of a text: its tag, without the suffix that `add_text` of PyTorch and tensorboardX adds
+ * unless what is before it is another tag.
+ * @param {string} tag @param {ReadonlySet<string>} tags  all tags
+ */
+export function textTitle(tag, tags) {
+  const title = tag.replace(/(?<=.)\/text_summary$/s, "");
+  return tags.has(title) ? tag : title;
+}
+
 /** The label of a run, by its name; the name itself if the run is not one of these. @param {readonly { name: string, label: string }[]} runs @param {string} name */
 export function labelOf(runs, name) {
   return runs.find((run) => run.name === name)?.label ?? name;

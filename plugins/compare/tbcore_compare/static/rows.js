@@ -262,9 +262,10 @@ function markBest(cells, which, hparams, areMeans) {
 /**
  * All tags, with the columns that have them.
  * @param {readonly Column[]} columns @param {FactsOf} factsOf @param {(tag: string) => boolean} matches
+ * @param {(tag: string) => string} [titleOf]  of texts
  * @returns {Row[]}
  */
-export function tagRows(columns, factsOf, matches) {
+export function tagRows(columns, factsOf, matches, titleOf = String) {
   /** @type {Map<string, { tag: string, type: string, counts: number[] }>} */
   const rows = new Map();
   columns.forEach(({ runs }, at) => {
@@ -286,6 +287,6 @@ export function tagRows(columns, factsOf, matches) {
       return { text: counts[at] === runs.length ? "logged" : `${counts[at]} of ${runs.length} runs` };
     });
     // The graph of a run has no name.
-    return { key, label: tag || type, note: tag && type, cells, isSame: columns.every(({ runs }, at) => counts[at] === runs.length) };
+    return { key, label: (type === "text" ? titleOf(tag) : tag) || type, note: tag && type, cells, isSame: columns.every(({ runs }, at) => counts[at] === runs.length) };
   });
 }

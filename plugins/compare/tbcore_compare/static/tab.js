@@ -6,7 +6,7 @@ import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { formatName, plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
-import { groupTags } from "tbcore/text-names.js";
+import { groupTags, textTitle } from "tbcore/text-names.js";
 import { Check, FilterBox, Pick } from "tbcore/ui.js";
 import { columnsOf, leftOut } from "./columns.js";
 import { CurveCard } from "./curves.js";
@@ -72,21 +72,23 @@ function Comparison({ host, columns, isAll, onBase, note, matches }) {
   const { answer, error } = useColumns(host, "runs", {}, runs, true);
   const factsOf = useMemo(() => readFacts(answer?.header), [answer]);
   const scalars = useMemo(() => tagsOfType(runs, factsOf, "scalar"), [runs, factsOf]).filter(matches);
-  const texts = useMemo(() => tagsOfType(runs, factsOf, "text"), [runs, factsOf]).filter(matches);
+  const allTexts = useMemo(() => new Set(tagsOfType(runs, factsOf, "text")), [runs, factsOf]);
+  const titleOf = (/** @type {string} */ tag) => textTitle(tag, allTexts);
+  const texts = [...allTexts].filter(matches);
   const values = usePages(scalars, Math.floor(MAX_SERIES / runs.length));
   const { rows, error: valuesError } = useValueRows(host, columns, factsOf, values.shown);
   const sections = [
     { title: "Hyperparameters", rows: hparamRows(columns, factsOf), none: "none logged" },
     { title: "Values", rows, none: "no scalars", more: values.more },
     { title: "Runs", rows: timeRows(columns, factsOf), none: "" },
-    { title: isAll ? "Tags" : "Tags in some only", rows: tagRows(columns, factsOf, matches), none: "no tags", same: "in all" },
+    { title: isAll ? "Tags" : "Tags in some only", rows: tagRows(columns, factsOf, matches, titleOf), none: "no tags", same: "in all" },
   ];
   const errors = [error, valuesError, ...hparamErrors(columns, factsOf)].filter(Boolean);
   return html`
     ${note && html`<p class="compare-note" role="note">${formatName(note)}</p>`}
     ${errors.map((text) => html`<p class="tb-card-error" role="status" key=${text}>${formatName(text)}</p>`)}
     ${answer ? html`<${Table} ...${{ columns, sections, isAll, onBase }} />` : !error && html`<p class="tb-dim">Loading …</p>`}
-    <${Cards} title="Texts" tags=${texts} card=${(/** @type {string} */ tag) => html`<${TextCard} key=${tag} ...${{ host, tag, columns }} has=${(/** @type {string} */ run) => hasTag(factsOf, run, tag, "text")} />`} />
+    <${Cards} title="Texts" tags=${texts} titleOf=${titleOf} card=${(/** @type {string} */ tag) => html`<${TextCard} key=${tag} ...${{ host, tag, columns }} title=${titleOf(tag)} has=${(/** @type {string} */ run) => hasTag(factsOf, run, tag, "text")} />`} />
     <${Curves} ...${{ host, columns, scalars }} />
   `;
 }
@@ -98,13 +100,13 @@ function Curves({ host, columns, scalars }) {
   return html`<${Cards} title="Curves" tags=${scalars} card=${(/** @type {string} */ tag) => html`<${CurveCard} key=${tag} ...${{ host, tag, columns, cursor }} />`} />`;
 }
 
-/** A section of cards, one of each tag. @param {{ title: string, tags: readonly string[], card: (tag: string) => unknown }} props */
-function Cards({ title, tags, card }) {
+/** A section of cards, one of each tag. @param {{ title: string, tags: readonly string[], titleOf?: (tag: string) => string, card: (tag: string) => unknown }} props */
+function Cards({ title, tags, titleOf = String, card }) {
   const { shown, more } = usePages(tags);
   if (tags.length === 0) return null;
   return html`<section class="compare-cards" aria-label=${title}>
     <h2>${title}</h2>
-    <div class="tb-grid ${title.toLowerCase()}">${shown.map((tag) => html`<${LazyCard} key=${tag} title=${tag} draw=${() => card(tag)} />`)}</div>
+    <div class="tb-grid ${title.toLowerCase()}">${shown.map((tag) => html`<${LazyCard} key=${tag} title=${titleOf(tag)} draw=${() => card(tag)} />`)}</div>
     ${more}
   </section>`;
 }

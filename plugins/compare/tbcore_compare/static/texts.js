@@ -29,11 +29,11 @@ import { useNear } from "tbcore/ui.js";
  * The texts of a tag. Of a group, that of its first run with the tag is compared.
  * @param {object} props
  * @param {import("tbcore/host.js").Host} props.host
- * @param {string} props.tag
+ * @param {string} props.tag @param {string} props.title
  * @param {readonly Column[]} props.columns  the baseline first
  * @param {(run: string) => boolean} props.has  whether a run has the tag
  */
-export function TextCard({ host, tag, columns, has }) {
+export function TextCard({ host, tag, title, columns, has }) {
   const [expanded, setExpanded] = useState(false);
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
@@ -45,8 +45,8 @@ export function TextCard({ host, tag, columns, has }) {
   const differences = answer?.header ?? [];
   const baseStep = differences.find(({ run }) => run === base.run?.name)?.step;
   const parts = useMemo(() => partsOf(others, differences), [columns, others.map(({ run }) => run?.name).join("\n"), answer]);
-  return html`<${Card} title=${tag} expanded=${expanded} onExpand=${setExpanded}>
-    <div class="compare-text ${expanded ? "" : "compare-folded"}" ref=${body} tabindex="0" role="region" aria-label=${`Differences of ${formatName(tag)}`}>
+  return html`<${Card} title=${title} expanded=${expanded} onExpand=${setExpanded}>
+    <div class="compare-text ${expanded ? "" : "compare-folded"}" ref=${body} tabindex="0" role="region" aria-label=${`Differences of ${formatName(title)}`}>
       ${!base.run && html`<p class="tb-dim">${labelOf(base)} has not logged it, so all lines of the others are shown.</p>`}
       ${base.run && base.column.isGroup && html`<p class="tb-dim">Compared with the text of ${formatName(base.run.label)}.</p>`}
       ${parts.map(({ key, members: some, difference }) => html`<${Part} key=${key} members=${some} difference=${difference} baseStep=${baseStep} />`)}

@@ -145,6 +145,8 @@ test("tags say which columns have them", () => {
   assert.deepEqual(texts(rows[2]), ["logged", "logged", "1 of 2 runs"]);
   assert.deepEqual(texts(rows[1]), ["logged", "not logged", "not logged"]);
   assert.deepEqual(tagRows(single("a", "b"), factsOf, (tag) => tag === "loss").map(({ isSame }) => isSame), [true]);
+  const titled = tagRows([...single("a"), group("g", "b", "c")], factsOf, (tag) => tag === "loss", (tag) => `title of ${tag}`);
+  assert.deepEqual(titled.map(({ label, note }) => [label, note]), [["loss", "scalar"], ["title of loss", "text"]]);
 });
 
 test("times of a group are those of all of its runs", () => {

@@ -5,11 +5,12 @@
 import { html } from "htm/preact";
 import { Answers } from "tbcore/requests.js";
 import { renderStepTab } from "tbcore/steps.js";
+import { textTitle } from "tbcore/text-names.js";
 import { Controls } from "./controls.js";
 import { options } from "./options.js";
 import { Search } from "./search.js";
 import { Text } from "./text.js";
-import { titleOf, withTitles } from "./titles.js";
+import { withTitles } from "./titles.js";
 
 export default {
   /** @param {import("tbcore/host.js").Host} tabHost */
@@ -22,7 +23,7 @@ export default {
     return renderStepTab(host, {
       noun: "text",
       bytes: "individualText",
-      titleOf,
+      titleOf: textTitle,
       Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
       Controls: () => html`<${Controls} host=${host} search=${search} />`,
       keys: [

@@ -1,24 +1,15 @@
-/**
- * Titles of texts. PyTorch's `add_text("config", ...)` and that of tensorboardX log the tag
- * `config/text_summary`; its title is `config`.
- */
+/** The filter for texts, which finds their titles, too. */
 
 import { computed } from "@preact/signals-core";
+import { textTitle } from "tbcore/text-names.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */
 
-const SUFFIX = /(?<=.)\/text_summary$/s;
 /** A term of a query that leaves tags out. */
 const LEAVES_OUT = /(^|[\s|(])-/;
 
-/**
- * A tag without the suffix, unless that is another tag.
- * @param {string} tag @param {ReadonlySet<string>} tags  all tags
- */
-export function titleOf(tag, tags) {
-  const title = tag.replace(SUFFIX, "");
-  return tags.has(title) ? tag : title;
-}
+/** @type {ReadonlySet<string>} */
+const NONE = new Set();
 
 /**
  * A filter that also finds tags by what is before the suffix. A query that leaves tags out decides by
@@ -29,7 +20,7 @@ export function titleOf(tag, tags) {
 export function findsTitles(filter) {
   if (LEAVES_OUT.test(filter.text)) return filter;
   // It is asked about both: the worker answers only about names that it was asked for.
-  const matches = (/** @type {string} */ tag) => [tag, tag.replace(SUFFIX, "")].map(filter.matches).includes(true);
+  const matches = (/** @type {string} */ tag) => [tag, textTitle(tag, NONE)].map(filter.matches).includes(true);
   return { ...filter, matches };
 }
 

@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findsTitles, titleOf } from "../../tbcore_text/static/titles.js";
+import { textTitle } from "../../../../tbcore/web/text-names.js";
+import { findsTitles } from "../../tbcore_text/static/titles.js";
 
 test("the suffix is left out, unless what is before it is another tag", () => {
   const tags = ["config/text_summary", "note", "note/text_summary", "a/b/text_summary", "/text_summary", "x/text_summary/text_summary", "x/text_summary", "text_summary"];
   const all = new Set(tags);
-  const titles = tags.map((tag) => titleOf(tag, all));
+  const titles = tags.map((tag) => textTitle(tag, all));
   assert.deepEqual(titles, ["config", "note", "note/text_summary", "a/b", "/text_summary", "x/text_summary/text_summary", "x", "text_summary"]);
   assert.equal(new Set(titles).size, tags.length);
 });
