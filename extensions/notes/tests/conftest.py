@@ -29,7 +29,7 @@ def opening(monkeypatch: pytest.MonkeyPatch) -> Callable[[Opened], None]:
             def open_file() -> int:
                 return real(path, flags, *mode, **options)
 
-            is_of_notes = path.endswith(".jsonl")
+            is_of_notes = str(path).endswith(".jsonl")
             return opened(path, flags, open_file) if is_of_notes else open_file()
 
         monkeypatch.setattr(os, "open", opened_file)
