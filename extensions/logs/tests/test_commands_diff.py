@@ -29,12 +29,17 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_texts_of_other_steps_have_them(tmp_path: Path) -> None:
+def test_texts_and_values_of_other_steps_have_them(tmp_path: Path) -> None:
     for run, texts in (("a", ["x", "y"]), ("b", ["x", "y", "z"])):
-        write_run(tmp_path, run, texts={"note": texts})
-    assert piped("diff", tmp_path, "a", "b").stdout.splitlines()[1:3] == [
-        "--- a, step 1",
-        "+++ b, step 2",
+        scalars = {"loss": [0.5] * len(texts) + [len(texts)], "once": [len(texts)]}
+        write_run(tmp_path, run, texts={"note": texts}, scalars=scalars)
+    lines = piped("diff", tmp_path, "a", "b").stdout.splitlines()
+    assert lines[1:3] == ["--- a, step 1", "+++ b, step 2"]
+    assert lines[-4:] == [
+        "last values",
+        "tag\ta\tb\tdifference\tsteps",
+        "loss\t2.0\t3.0\t1.0\t2, 3",
+        "once\t2.0\t3.0\t1.0\t0",
     ]
 
 
@@ -113,7 +118,9 @@ def test_json_has_the_differences(logdir: Path) -> None:
     assert found["runs"] == ["a", "b"]
     assert found["hparams"] == [{"name": "lr", "a": 0.1, "b": 0.2}]
     assert found["tags"][0] == {"tag": "only_a", "kind": "scalar", "run": "a"}
-    assert found["values"] == [{"tag": "loss", "a": 0.5, "b": 0.25, "difference": -0.25}]
+    assert found["values"] == [
+        {"tag": "loss", "a": 0.5, "b": 0.25, "difference": -0.25, "a_step": 1, "b_step": 1}
+    ]
     assert found["texts"][0]["tag"] == "config"
     assert found["texts"][0]["diff"].splitlines()[6] == "-lr: 0.1"
     assert json.loads(piped("diff", logdir, "a", "a", "--json").stdout)["values"] == []

@@ -318,8 +318,10 @@ def differences(log: Logged, a: str, b: str) -> dict[str, Any]:
         for name in log.hparams if x[name] != y[name]
     ]  # fmt: skip
     last = {tag: log.at(tag, "last") for tag in dict.fromkeys(log.points.tag)}
+    steps = log.points.groupby(["tag", "run"]).step.max()
     values = [
         {"tag": tag, "a": own[a], "b": own[b], "difference": own[b] - own[a]}
+        | {"a_step": steps[tag, a], "b_step": steps[tag, b]}
         for tag, own in last.items()
     ]
     return {"runs": [a, b], "hparams": hparams, "tags": [], "values": values, "texts": []}

@@ -53,10 +53,17 @@ def diff(logdir: str | Sequence[str] | None, names: Sequence[str], *, as_json: b
     a_and_b = [PrintedColumn(title, is_text=True) for title in titles]
     name, tag = PrintedColumn("name", is_name=True), PrintedColumn("tag", is_name=True)
     kind, of_run, difference = map(PrintedColumn, ("kind", "run", "difference"))
+    if as_json:
+        steps = [PrintedColumn("a_step"), PrintedColumn("b_step")]
+    else:
+        # Runs that ended at other steps are not to be taken for runs of equal length.
+        are_other = any(x != y for *_, x, y in values)
+        steps = [PrintedColumn("steps", is_text=True)] if are_other else []
+        values = [(*row, f"{x}, {y}" if x != y else x)[: 4 + are_other] for *row, x, y in values]
     tables: dict[str, tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = {
         "hparams": ("hyperparameters", [name, *a_and_b], hparams),
         "tags": ("tags of one run only", [tag, kind, of_run], tags),
-        "values": ("last values", [tag, *a_and_b, difference], values),
+        "values": ("last values", [tag, *a_and_b, difference, *steps], values),
     }
     if as_json:
         found = {key: objects(columns, rows) for key, (_, columns, rows) in tables.items()}
@@ -99,12 +106,15 @@ def _texts(a: Run, b: Run, labels: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _values(a: Run, b: Run) -> list[tuple[str, float | None, float | None, float | None]]:
+def _values(a: Run, b: Run) -> list[tuple[Any, ...]]:
+    """Of each common tag whose last values differ: these, their difference, and their steps."""
     rows = []
     for tag in _common(a, b, SCALAR):
-        x, y = (None if (point := run[tag].last) is None else point.value for run in (a, b))
+        points = [run[tag].last for run in (a, b)]
+        x, y = (point and point.value for point in points)
         if not _are_equal(x, y):
-            rows.append((tag, x, y, None if x is None or y is None else _difference(x, y)))
+            difference = None if x is None or y is None else _difference(x, y)
+            rows.append((tag, x, y, difference, *(point and point.step for point in points)))
     return rows
 
 
