@@ -216,7 +216,7 @@ def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: 
     assert not page.locator(".tb-folder input").is_checked()
     # A group has no "Rename…": its menu says where it can have another name.
     name.click(button="right")
-    page.get_by_role("menu").get_by_text("Named by the grouping. In figures").wait_for()
+    page.get_by_role("menu").get_by_text("Its name comes from the grouping").wait_for()
 
 
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:

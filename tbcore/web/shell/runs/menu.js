@@ -107,7 +107,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
   };
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
-    <p>${formatName(row.name)}${row.kind === "group" && html`<br /><small>Named by the grouping. In figures, which a chart’s menu makes, it may have another name.</small>`}</p>
+    <p>${formatName(row.name)}${row.kind === "group" && html`<br /><small>Its name comes from the grouping. A picture for a paper, in a chart’s menu, can have another.</small>`}</p>
     ${row.kind === "all" && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
     ${first.length > FIRST[0] &&
     html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
