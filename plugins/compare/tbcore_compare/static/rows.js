@@ -109,8 +109,10 @@ export function hparamRows(columns, factsOf) {
   return sorted.map(([key, { path, found, counts, sources }]) => {
     const short = shortNumbers(found.flatMap((values) => [...values]).flatMap(([typed, text]) => (typed.startsWith("number ") ? Number(text) : [])));
     const cells = columns.map(({ runs }, at) => cellOfHParam(runs.length, found[at], short, counts[at], sources[at], runs.some(({ name }) => !factsOf.has(name))));
-    const sets = found.map((values, at) => JSON.stringify([[...values.keys()].sort(), counts[at] < columns[at].runs.length]));
-    return { key, label: path.join("."), cells, isSame: sets.every((set) => set === sets[0]) };
+    // A group whose runs have several values is not the same in all, though others may have as many.
+    const isMixed = found.some((values, at) => values.size > 1 || counts[at] < columns[at].runs.length);
+    const [first] = found[0].keys();
+    return { key, label: path.join("."), cells, isSame: !isMixed && found.every((values) => values.has(first)) };
   });
 }
 
