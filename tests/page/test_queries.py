@@ -147,7 +147,7 @@ def test_what_may_be_meant_is_one_click_away(open_page: Any, key: str) -> None:
         ("lrate=0.1", "No hyperparameter lrate", 'Names with "lrate=0.1"', '"lrate=0.1"', []),
         ("^vit/s.*1$", "", "Search as an expression", "re:^vit/s.*1$", ["vit/seed1"]),
         ("[rv]\\w+/seed1 ", "", "Search as an expression", 're:"[rv]\\w+/seed1 "', []),
-        ("(vit", "At character 1: unclosed (", "Search as an expression", "re:(vit", None),
+        ("(vit", "At character 1: unclosed (", "Search as text", '"(vit"', []),
     ]:
         box.fill(query)
         if query.startswith("has:"):

@@ -208,7 +208,7 @@ test("what is offered without the server is what words and signs may mean", asyn
     ["lrr>3", { count: 0, found: [], note: "No hyperparameter lrr", offers: [offer] }, [offer]],
     ["^vit", { count: 0, found: [], ...NOTHING }, [{ label: "Search as an expression", text: "re:^vit" }]],
     ["^x", { count: 1, found: ["^x"], ...NOTHING }, []],
-    ["(a b", { error: "unclosed (", at: 0, ...NOTHING }, [{ label: "Search as an expression", text: 're:"(a b"' }]],
+    ["(a b", { error: "unclosed (", at: 0, ...NOTHING }, [{ label: "Search as text", text: '"(a b"' }]],
     ["re:^zzz", { count: 0, found: [], ...NOTHING }, []],
     ["!^x", { count: 0, found: [], ...NOTHING }, ["-^x"]],
     ["not vit", { count: 0, found: [], ...NOTHING }, ["-vit"]],

@@ -11,7 +11,7 @@ const OPERATOR_WORDS = /"(?:[^"]|"")*"|(?<![^\s(|-])(?:(and|or|not)(?![^\s(|)])\
 const LIKE_EXPRESSION = /^(?!\s*re:).*(?:[\^$\\[(]|\.\*)/is;
 
 /**
- * The query with the signs of this language, if it finds nothing; or else as a regular expression.
+ * The query with the signs of this language, if it finds nothing; or else as a regular expression, or as text if it is none.
  * @param {string} text
  * @param {boolean} findsNothing  whether it has no mistake
  * @returns {Offer[]}
@@ -19,7 +19,9 @@ const LIKE_EXPRESSION = /^(?!\s*re:).*(?:[\^$\\[(]|\.\*)/is;
 export function offersFor(text, findsNothing) {
   const signs = findsNothing ? withSigns(text) : [];
   if (signs.length > 0 || !LIKE_EXPRESSION.test(text)) return signs;
-  return [{ label: "Search as an expression", text: expressionQuery(text) }];
+  const expression = expressionQuery(text);
+  if (isQuery(expression)) return [{ label: "Search as an expression", text: expression }];
+  return [{ label: "Search as text", text: `"${text.trim().replaceAll('"', '""')}"` }];
 }
 
 /**
@@ -31,11 +33,15 @@ export function offersFor(text, findsNothing) {
 function withSigns(text) {
   const signs = new Map([["and", ""], ["or", "| "], ["not", "-"]]);
   const query = text.replace(OPERATOR_WORDS, (found, word) => (found[0] === '"' ? found : signs.get((word ?? "not").toLowerCase()) ?? found)).trim();
-  if (query === text.trim()) return [];
+  return query !== text.trim() && isQuery(query) ? [{ label: query, text: query }] : [];
+}
+
+/** Whether a query has no mistake. @param {string} query */
+function isQuery(query) {
   try {
     parseQuery(query);
+    return true;
   } catch {
-    return [];
+    return false;
   }
-  return [{ label: query, text: query }];
 }
