@@ -9,6 +9,6 @@ export function PartNote({ state }) {
   const { groups, inPart: { unchecked, older, unmatched } } = notShown(state);
   if (groups.size === 0) return null;
   const hidden = unchecked + older;
-  const reasons = [hidden > 0 && `${plural(hidden, "run is", "runs are")} unchecked`, unmatched > 0 && `${plural(unmatched, "run does", "runs do")} not match`];
+  const reasons = [hidden > 0 && `${plural(hidden, "run is", "runs are")} unchecked${state.columnsText.value ? ", but in the averages of columns" : ""}`, unmatched > 0 && `${plural(unmatched, "run does", "runs do")} not match`];
   return html`<div class="tb-legend" role="status">${plural(groups.size, "group is", "groups are")} shown in part: ${reasons.filter(Boolean).join(", and ")}.</div>`;
 }
