@@ -189,8 +189,8 @@ def test_the_note_has_all_that_is_not_in_the_picture_and_nothing_twice(open_page
     page = open_page(GROUPS)
     page.wait_for_function("() => tb.label('loss').includes('a/*, b/*')")
     open_dialog(page)
-    dashed = "dashed: fewer runs than before"
-    until(lambda: note_of(page) == f"4 runs archived; {band}; {cross}; {dashed}")
+    dotted = "dotted, no band: fewer runs than before"
+    until(lambda: note_of(page) == f"4 runs archived; {band}; {cross}; {dotted}")
 
     page = open_page(f"{GROUPS}&runs=!b/s0,b/s1&scalars.smooth=0.5&scalars.zoom=loss,5,30")
     page.wait_for_function("() => tb.label('loss').includes('zoomed in')")

@@ -135,10 +135,10 @@ def test_a_picture_can_be_a_figure_for_a_paper(profile: Any, seeds: Any) -> None
     assert page.get_by_label("Size of the picture").input_value() == "7"
 
 
-def test_a_mean_over_fewer_runs_than_before_is_dashed_or_left_out(profile: Any, seeds: Any) -> None:
+def test_a_mean_over_fewer_runs_than_before_is_dotted_or_left_out(profile: Any, seeds: Any) -> None:
     """The chart and its picture say so; an option ends it where the first run ends."""
     page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")
-    note = "dashed: fewer runs than before"
+    note = "dotted, no band: fewer runs than before"
     page.wait_for_function(
         "(note) => tb.card('reward')?.querySelector('.tb-chart-note')?.textContent === note",
         arg=note,

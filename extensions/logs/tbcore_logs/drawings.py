@@ -93,11 +93,11 @@ def chart_svg(
     height: int = 160,
     label: str = "",
     bands: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any], str]] = (),
-    dashed: Sequence[tuple[NDArray[Any], NDArray[Any], str, bool]] = (),
+    dotted: Sequence[tuple[NDArray[Any], NDArray[Any], str, bool]] = (),
 ) -> Markup:
     """Several lines, with axes if there is a `label` for the x axis.
 
-    A band is x, the lower and the upper edge, and a colour; it is drawn below the lines. A dashed
+    A band is x, the lower and the upper edge, and a colour; it is drawn below the lines. A dotted
     line is x, y, a colour, and whether it sets the range of y, too: if not, it is cut where it
     leaves it. All have gaps where a value is not finite.
 
@@ -119,7 +119,7 @@ def chart_svg(
     edges = [
         (*part, color) for x, lower, upper, color in bands for part in stretches(x, lower, upper)
     ]
-    dashes = [(*part, color, is_in) for x, y, color, is_in in dashed for part in stretches(x, y)]
+    dashes = [(*part, color, is_in) for x, y, color, is_in in dotted for part in stretches(x, y)]
     xs = [x for x, *_ in (*finite, *dashes)]
     first, last = min(x.min() for x in xs), max(x.max() for x in xs)
     values = [*(y for _, y, *_ in finite), *(y for _, *ys, _ in edges for y in ys)]
@@ -155,7 +155,7 @@ def chart_svg(
     size = f'x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"'
     for x, y, color, _ in dashes:
         corners = _corners(*pixels(x, y))
-        style = f'fill="none" stroke="{color}" stroke-dasharray="3 5"'
+        style = f'fill="none" stroke="{color}" stroke-dasharray="2 4"'
         parts.append(
             f'<svg {size} viewBox="{left} {top} {right - left} {bottom - top}">'
             f'<polyline points="{corners}" {style}/></svg>'

@@ -329,8 +329,8 @@ def test_a_report_of_groups_has_means_and_bands(sweep: Path, tmp_path: Path) -> 
     assert "band" not in (tmp_path / "runs.md").read_text("utf-8")
 
 
-def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
-    """The dashed part does not stretch the y axis to more than twice its length; a run alone is
+def test_a_drawing_dots_the_mean_of_those_that_are_left(tmp_path: Path) -> None:
+    """The dotted part does not stretch the y axis to more than twice its length; a run alone is
     solid, whatever it logs."""
     write_run(tmp_path, "g/a", scalars={"loss": [1.0, 2.0, 3.0]})
     write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 500.0, 900.0]})
@@ -338,8 +338,8 @@ def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> Non
     report(tmp_path, "--by", "*/{seed}", "-o", tmp_path / "r.md")
     drawing = ElementTree.parse(tmp_path / "r_files" / "loss-light.svg").getroot()
     lines = drawing.findall(".//{*}polyline")
-    dashed = [line for line in lines if "stroke-dasharray" in line.attrib]
-    assert [len(line.attrib["points"].split()) for line in dashed] == [3]
+    dotted = [line for line in lines if "stroke-dasharray" in line.attrib]
+    assert [len(line.attrib["points"].split()) for line in dotted] == [3]
     assert sorted(len(line.attrib["points"].split()) for line in lines) == [3, 3]
     assert len(drawing.findall(".//{*}circle")) == 2
     ticks = [text.text for text in drawing.findall(".//{*}text") if text.text]
@@ -350,11 +350,11 @@ def test_a_drawing_dashes_the_mean_of_those_that_are_left(tmp_path: Path) -> Non
         return (tmp_path / "r.md").read_text("utf-8").splitlines()[-1]
 
     about = "mean of each group, band: ± standard deviation (n − 1); "
-    assert note() == f"{about}dashed, in part off the drawing: fewer runs than before"
+    assert note() == f"{about}dotted, no band, in part off the drawing: fewer runs than before"
     shutil.rmtree(tmp_path / "g" / "b")
     write_run(tmp_path, "g/b", scalars={"loss": [3.0, 2.0, 1.0, 4.0, 4.5]})
     report(tmp_path, "--by", "*/{seed}", "-o", tmp_path / "r.md")
-    assert note() == f"{about}dashed: fewer runs than before"
+    assert note() == f"{about}dotted, no band: fewer runs than before"
     drawing = ElementTree.parse(tmp_path / "r_files" / "loss-light.svg").getroot()
     assert "4" in [text.text for text in drawing.findall(".//{*}text")]
 

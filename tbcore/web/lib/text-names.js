@@ -125,11 +125,9 @@ export function formatLists(lists) {
  */
 export function Name({ name, part: [start, end] = [0, name.length] }) {
   const [head, tail] = cutLabel(name.slice(start, end));
+  const common = (/** @type {string} */ text) => text && html`<span class="tb-name-common">${formatName(text)}</span>`;
   return html`<span class="tb-name">
-    ${start > 0 && html`<span class="tb-name-common">${formatName(name.slice(0, start))}</span>`}
-    ${head && html`<span class="tb-name-head">${head}</span>`}
-    <span class="tb-name-tail">${tail}</span>
-    ${end < name.length && html`<span class="tb-name-common">${formatName(name.slice(end))}</span>`}
+    ${common(name.slice(0, start))}${head && html`<span class="tb-name-head">${head}</span>`}<span class="tb-name-tail">${tail}</span>${common(name.slice(end))}
   </span>`;
 }
 

@@ -57,7 +57,7 @@ test("a figure says what lines and bands of groups are", () => {
   const ending = band("a", 1, { label: "quartiles", count: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 5 : 4))) });
   const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles" }));
   assert.equal(figure(...many), "mean of 5 runs, no bands of more than 8 groups");
-  assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
+  assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dotted, no band: fewer runs than before");
   // Where Helvetica is missing, letters are as wide as those of DejaVu Sans: in points at this size.
   const widths = new Map(Object.entries({ a: 4.9, b: 5.08, d: 5.08, e: 4.92, n: 5.07, o: 4.9, u: 5.07 }));
   const words = "a band on a dune and one eon and a bed and no end on a noon or none bond on one ".repeat(9);

@@ -212,6 +212,9 @@ test("crosses of different lines at one x are below one another, whichever are d
   const topsOf = (/** @type {readonly any[]} */ items) => sceneMarks(scene, items).map(({ stroke }) => Number(/^M[\d.]+,(\d+)l6,6/.exec(stroke)?.[1]));
   assert.deepEqual(topsOf(scene.items), [30, 30, 30, 23, 16, 9, 2], "the first is drawn last");
   assert.deepEqual(topsOf([scene.items[3]]), [23]);
+  assert.equal(noteOf(modelOf(diverged)), "NaN in 7 lines: at most 5 crosses are below one another");
+  assert.equal(noteOf(modelOf(diverged.slice(2))), "");
+  assert.equal(noteOf(modelOf(diverged, { view: [0, 40] })), "");
 });
 
 test("a bar has no area, and ends at the edges of the plot", () => {
@@ -247,39 +250,39 @@ test("without outliers, the area of a band ends where a run explodes", () => {
   }
 });
 
-test("a mean over fewer runs than before is dashed and without its area, which does not set the range", () => {
+test("a mean over fewer runs than before is dotted and without its area, which does not set the range", () => {
   const seeds = { x: [0, 20, 40, 60, 80, 100], mean: [1, 2, 3, 9, 9, 3], low: [0, 1, 2, 9, -99, 2], high: [2, 3, 4, 9, 99, 4], count: [2, 3, 3, 1, 1, 3] };
   const model = modelOf([], { bands: [band(seeds)] });
   const scene = model.scene(SIZE, COLORS);
   assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
-  assert.equal(noteOf(model), "dashed: fewer runs, in part off the chart");
+  assert.equal(noteOf(model), "dotted, no band: fewer runs, in part off the chart");
   assert.ok(model.y.range[1] < 5, "the mean of those that are left does not set the range either");
   const near = modelOf([], { bands: [band({ ...seeds, mean: [1, 2, 3, 7, 7, 3] })] });
   assert.ok(near.y.range[1] > 7 && near.y.range[1] < 9, "unless it makes it at most twice as long");
-  assert.equal(noteOf(near), "dashed: fewer runs than before");
+  assert.equal(noteOf(near), "dotted, no band: fewer runs than before");
   const point = (/** @type {number} */ end) => modelOf([], { bands: [band({ x: [0, 1, 2], mean: [2, 2, end], low: [2, 2, end], high: [2, 2, end], count: [2, 1, 1] })] }).y.range[1];
   assert.deepEqual([point(5) > 5, point(1e9) < 9], [true, true], "a single point that all have has a length, too");
   const alone = modelOf([], { bands: [band(seeds)], view: [55, 85] });
   assert.ok(alone.y.range[0] < 9 && alone.y.range[1] > 9, "unless there is nothing else");
   const dotted = drawn(scene).filter(({ name, path }) => name === "fill" && path.data?.includes("a")).flatMap(({ path }) => path.data.match(/M/g));
-  assert.equal(dotted.length, 4); // not those of the dashed part
+  assert.equal(dotted.length, 4); // not those of the other part
   const { toX } = pixelScales(scene);
   const steps = (/** @type {any} */ { path }) => path.parts.map((/** @type {number[][]} */ part) => [...new Set(part.map(([x]) => Math.round((x - toX(0)) / (toX(1) - toX(0)))))]);
   const calls = drawn(scene).filter(({ path }) => path?.parts.length > 0);
   const [area] = calls.filter(({ name }) => name === "fill");
   assert.deepEqual(steps(area), [[0, 20, 40], [100]]);
   const strokes = calls.filter(({ name }) => name === "stroke");
-  assert.deepEqual(strokes.map((call) => [steps(call), call.dash]), [[[[0, 20, 40], [100]], []], [[[40, 60, 80, 100]], [3, 5]]]);
+  assert.deepEqual(strokes.map((call) => [steps(call), call.dash]), [[[[0, 20, 40], [100]], []], [[[40, 60, 80, 100]], [2, 4]]]);
   const two = sceneOf([line("other", [1, 2])], { bands: [band(seeds)] });
   const highlighted = overlaid(two, { highlighted: [two.items[0].run] }).filter(({ name, path }) => name === "stroke" && path.parts.length > 0);
-  assert.deepEqual(highlighted.map(({ dash }) => dash), [[], [3, 5]], "and stays so while the group is highlighted");
+  assert.deepEqual(highlighted.map(({ dash }) => dash), [[], [2, 4]], "and stays so while the group is highlighted");
 
   const visible = (/** @type {any} */ view, /** @type {any} */ more) => noteOf(modelOf([], { bands: [{ ...band(seeds), ...more }], view }));
   assert.equal(visible([0, 30]), "");
   // In a view of the end alone, the rows before it say what is fewer.
   const part = { x: column([60, 80]), mean: column([9, 9]), low: column([9, 9]), high: column([9, 9]), count: column([1, 1]) };
   assert.equal(visible([60, 80], part), "");
-  assert.equal(visible([60, 80], { ...part, overview: column(seeds.x), overviewCount: column(seeds.count) }), "dashed: fewer runs than before");
+  assert.equal(visible([60, 80], { ...part, overview: column(seeds.x), overviewCount: column(seeds.count) }), "dotted, no band: fewer runs than before");
 });
 
 test("narrower bands inside a band are drawn over it", () => {

@@ -174,6 +174,7 @@ test("lines that reach far out of the range of most lines are found, at both end
   assert.deepEqual(farLines([[0, 1], [0, 1000]]).isFar, [false, false]); // none of two is the usual one
   assert.deepEqual(farLines([[0.01, 0.01], [0.01, 0.01], [1, 1]]).isFar, [false, false, true]);
   assert.deepEqual(farLines([[0, 1e308], [-1e308, 1e308], [-1e308, 0]]).isFar, [false, false, false]);
+  assert.deepEqual(farLines([[8, 8.001], [10, 10], [7, 7]]).isFar, [false, false, false]); // two are not most of three
   assert.deepEqual(farLines([]).isFar, []);
 });
 

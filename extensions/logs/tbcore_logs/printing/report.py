@@ -305,38 +305,38 @@ def _drawing(
     Markdown that shows the drawing.
 
     Of a group, it has the mean as a line, and a band of its deviation. Where the mean is of fewer
-    runs than before, the line is dashed, and there is no band. A line below says so, and whether
-    dashed lines leave the drawing.
+    runs than before, the line is dotted, and there is no band. A line below says so, and whether
+    dotted lines leave the drawing.
     """
     drawn = [(row, colors, course) for row, colors in rows if (course := _course(row, tag))]
     name = safe_name(tag)
     for scheme, (ink, _) in SCHEMES.items():
-        lines, bands, dashed = [], [], []
+        lines, bands, dotted = [], [], []
         for row, colors, course in drawn:
             color = colors[scheme]
             x, y, low, high = course.x, course.average, course.low, course.high
             is_in = _is_near(course)
             for part, is_fewer in _parts(course.count):
                 if is_fewer:
-                    dashed.append((x[part], y[part], color, is_in))
+                    dotted.append((x[part], y[part], color, is_in))
                     continue
                 lines.append((x[part], y[part], color, row.name))
                 if low is not high:  # More than one run.
                     bands.append((x[part], low[part], high[part], color))
         svg = chart_svg(
-            lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands, dashed=dashed
+            lines, ink=ink, width=_WIDTH, height=280, label="step", bands=bands, dotted=dotted
         )
         if not svg:
             return ["No value is a finite number."]
         _write(folder / f"{name}-{scheme}.svg", svg)
     address = quote(f"{folder.name}/{name}")
     notes = ["mean of each group, band: ± standard deviation (n − 1)"] if bands else []
-    if dashed:
+    if dotted:
         shown = [y for _, y, *_ in lines] + [y for _, *ys, _ in bands for y in ys]
-        shown += [y for _, y, _, is_in in dashed if is_in]
-        is_cut = _ends(shown) != _ends([*shown, *(y for _, y, *_ in dashed)])
+        shown += [y for _, y, _, is_in in dotted if is_in]
+        is_cut = _ends(shown) != _ends([*shown, *(y for _, y, *_ in dotted)])
         where = ", in part off the drawing" if is_cut else ""
-        notes += [f"dashed{where}: fewer runs than before"]
+        notes += [f"dotted, no band{where}: fewer runs than before"]
     alternative = escape(one_line(f"{tag} over steps, {plural(len(drawn), what)}"))
     return [
         "<picture>",

@@ -15,7 +15,7 @@ import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbc
  */
 
 /** Dash patterns, which tell the tags in a chart apart. The colour of a line shows its run. */
-export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+export const DASHES = [undefined, [6, 3], [12, 4], [6, 8]];
 
 /** Names of runs without times, as far as answers have said. @type {import("@preact/signals-core").Signal<ReadonlySet<string>>} */
 export const untimed = signal(new Set());

@@ -19,7 +19,7 @@ const MAX_CACHED_POINTS = 3_000_000;
 /** Maximum length of a series that the page smooths; the server smooths longer series. */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 /** Dash patterns of the tags that share a chart. */
-export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+export const DASHES = [undefined, [6, 3], [12, 4], [6, 8]];
 /** How much the colour of each tag is lightened: dashes are invisible where a line is dense. */
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
 /** Maps the option for an axis to its scale. @type {Record<Options["logX"], Query["scale"]>} */

@@ -91,7 +91,7 @@ export function OwnAxis({ tab, id, feed }) {
     <h4>Y axis of this chart</h4>
     <label>Scale <select class="tb-input" name="scale">${CHOICES.map(([scale, title]) => html`<option value=${scale} selected=${typed.scale === scale}>${title}</option>`)}</select></label>
     ${end("from", "From")} ${end("to", "To")}
-    ${bands.length > 0 && html`<button type="button" class="tb-button" title="Also to the dashed parts of means, which are over fewer runs" onClick=${onFit}>Fit to all</button>`}
+    ${bands.length > 0 && html`<button type="button" class="tb-button" title="Also to the dotted parts of means, which are over fewer runs" onClick=${onFit}>Fit to all</button>`}
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
   </form>`;
 }

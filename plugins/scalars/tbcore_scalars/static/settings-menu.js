@@ -49,7 +49,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
     ${SWITCHES.map((each) => checkOf(...each))}
     <${FacetMenu} host=${host} runs=${runs} />
     ${choiceOf("size", "Card size", SIZES)}
-    ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dashed, over fewer runs, and may jump although no run does.`)}
+    ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dotted, over fewer runs, and may jump although no run does.`)}
     <section>
       <h4>Download all points of the tags and runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(

@@ -13,16 +13,14 @@ import { countFinite, risingStretches, tracePath, windowOf } from "./series.js";
 export const LINE_WIDTH = 1.4;
 /** Charts with more lines draw them thinner and translucent, and never a dot at each point. */
 export const MAX_DETAILED_LINES = 10;
-/** Opacity of the lines of such charts, which shows where many of them are. */
-const MANY_LINES_OPACITY = 0.6;
+/** Opacity of the lines of such charts, which shows where many of them are, and of lines with the option `faint`. */
+const FAINT_OPACITY = 0.6;
 /** Opacity of unsmoothed values behind their smoothed line. */
 export const RAW_OPACITY = 0.28;
-/** Dash of a mean where it is over fewer runs than before: shorter than those of tags. */
-const FEWER_RUNS_DASH = [3, 5];
+/** Dots of a mean where it is over fewer runs than before. The dashes of tags are longer. */
+const FEWER_RUNS_DASH = [2, 4];
 /** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
 const RASTER_THRESHOLD_POINTS = 15_000;
-/** Opacity of lines with the option `faint`. */
-const FAINT_LINE_OPACITY = 0.6;
 
 /**
  * Draws everything that does not depend on the pointer.
@@ -52,7 +50,7 @@ export function drawScene(context, scene, ratio) {
 /** The width and opacity of a chart's lines. @param {{ axisItems: readonly Item[] }} scene */
 export function styleOfLines({ axisItems }) {
   const isThin = axisItems.length > MAX_DETAILED_LINES;
-  return { isThin, width: isThin ? 1 : LINE_WIDTH, opacity: isThin ? MANY_LINES_OPACITY : 1 };
+  return { isThin, width: isThin ? 1 : LINE_WIDTH, opacity: isThin ? FAINT_OPACITY : 1 };
 }
 
 /**
@@ -68,9 +66,10 @@ export function* linesOf(all) {
   const dashOf = (/** @type {Item} */ { line, band }) => (line ?? band)?.dash;
   for (const item of items) if (item.raw) yield { item, column: item.raw, isRaw: true, dash: dashOf(item) };
   for (const item of items) {
-    const [whole, fewer] = [false, true].map((isFewer) => item.segments.filter((segment) => Boolean(segment.fewer) === isFewer));
-    yield { item: { ...item, segments: whole }, column: item.ys, isRaw: false, dash: dashOf(item) };
-    if (fewer.length > 0) yield { item: { ...item, segments: fewer }, column: item.ys, isRaw: false, dash: FEWER_RUNS_DASH };
+    for (const isFewer of [false, true]) {
+      const segments = item.segments.filter(({ fewer = false }) => fewer === isFewer);
+      if (segments.length > 0) yield { item: { ...item, segments }, column: item.ys, isRaw: false, dash: isFewer ? FEWER_RUNS_DASH : dashOf(item) };
+    }
   }
 }
 
@@ -111,7 +110,7 @@ function drawRaster(context, scene, items, ratio) {
   const raster = clearRaster(Math.round(width * ratio), Math.round(height * ratio));
   for (const { item, column, isRaw, dash: pattern } of linesOf(items)) {
     const color = colorNumber(item.color);
-    const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : styleOfLines(scene).opacity;
+    const opacity = item.line?.faint ? FAINT_OPACITY : isRaw ? RAW_OPACITY : styleOfLines(scene).opacity;
     const dash = pattern?.map((length) => length * ratio);
     for (const segment of item.segments) {
       const window = windowOf(item.xs, segment, ...x.range);
@@ -209,7 +208,7 @@ export const NAN_TOP_PX = 5;
 /** Distance of crosses that are below one another. */
 const CROSS_PX = 7;
 /** Of crosses of different lines at one x, so many are below one another; those of more lines are on the last of them. */
-const MAX_CROSS_ROWS = 5;
+export const MAX_CROSS_ROWS = 5;
 /** Points are marked with dots if they are at least this far apart on average. */
 const MIN_DOT_DISTANCE_PX = 10;
 
@@ -217,7 +216,7 @@ const MIN_DOT_DISTANCE_PX = 10;
  * The marks of a line or band:
  *
  *     dot        a segment of one point, or every point where those of all lines are far apart and
- *                the line is not dashed for fewer runs
+ *                the line is not dotted for fewer runs
  *     cross      NaN, at the top of the plot, where it does not look like a value, below those of
  *                other lines at the same x; in a band, one or more further runs whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot

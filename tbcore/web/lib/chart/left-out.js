@@ -5,6 +5,7 @@
 
 import { formatValue } from "../format.js";
 import { toAxis } from "./axes.js";
+import { MAX_CROSS_ROWS } from "./draw.js";
 import { windowOf } from "./series.js";
 
 /**
@@ -135,7 +136,7 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
   else if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
   /** The visible values that are over fewer runs than before: they do not set the range. */
   const fewer = axisItems.flatMap(({ xs, ys, segments }) => segments.flatMap((segment) => (segment.fewer && xs[segment.from] < x.range[1] && xs[segment.to - 1] > x.range[0] ? [...ys.subarray(...windowOf(xs, segment, ...x.range))] : [])));
-  if (fewer.length > 0) notes.push(fewer.some(isCut) ? "dashed: fewer runs, in part off the chart" : "dashed: fewer runs than before");
+  if (fewer.length > 0) notes.push(fewer.some(isCut) ? "dotted, no band: fewer runs, in part off the chart" : "dotted, no band: fewer runs than before");
   if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
   if (y.log) {
     addHidden("value", ({ line, band, raw, ys }, i) => {
@@ -143,6 +144,8 @@ export function noteOf({ axisItems, x, y, view, axes: { clip, tail, limits } }) 
       return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
     });
   }
+  const crossed = axisItems.filter(({ line, xs, nonFinite }) => nonFinite.some((i) => Number.isNaN(line?.value[i]) && xs[i] >= x.range[0] && xs[i] <= x.range[1]));
+  if (crossed.length > MAX_CROSS_ROWS) notes.push(`NaN in ${crossed.length} lines: at most ${MAX_CROSS_ROWS} crosses are below one another`);
   if (y.log === true && resultsOf(({ band, ys }, i) => (band?.low[i] ?? 1) <= 0 && Number.isFinite(ys[i])).has(true)) notes.push("band edges ≤ 0 not shown");
   if (y.isEmpty) reason ||= `No value${inView} is finite.`;
   return reason || notes.join(", ");

@@ -239,7 +239,7 @@ export class LineChart {
     this.#model.updateRanges(onlyX);
     if (onlyX) return { ...old, xTicks: this.#model.ticks("x", old.width) };
     const { x, y, axes, bandCode } = this.#model;
-    if (!leftOut && (bandCode || x.log || y.log || y.isEmpty || axes.clip || axes.tail || axes.limits)) {
+    if (!leftOut && (bandCode || x.log || y.log || y.isEmpty || axes.clip || axes.tail || axes.limits || this.#model.axisItems.some(({ nonFinite }) => nonFinite.length))) {
       import("./left-out.js").then((module) => ((leftOut = module), this.#frame.scheduleDraw()), console.warn);
     }
     leftOut?.showNote(note, this.#model);

@@ -130,7 +130,7 @@ export const FAR_LENGTHS = 10;
 /**
  * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's
  * lines. Up to a third of the lines, at each end, are ignored for this range. If there is one, so
- * are lines half as far out: they are more like it than like the others.
+ * are lines half as far out: they are more like it than like the others. None is if those are not most of the lines.
  * @param {readonly (Range | null)[]} extents  smallest and largest value of each line
  * @returns {{ usual: Range, isFar: boolean[] }} `usual`: the usual range
  */
@@ -142,7 +142,8 @@ export function farLines(extents) {
   const far = FAR_LENGTHS * (high - low || Math.abs(high) || 1);
   const beyond = extents.map((extent) => (extent ? Math.max(low - extent[0], extent[1] - high) : 0));
   const least = Math.max(...beyond) > far ? far / 2 : far;
-  return { usual: [low, high], isFar: beyond.map((distance) => distance > least) };
+  const areFew = 2 * beyond.filter((distance) => distance > least).length < known.length;
+  return { usual: [low, high], isFar: beyond.map((distance) => areFew && distance > least) };
 }
 
 /**

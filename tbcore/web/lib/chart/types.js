@@ -48,7 +48,7 @@ export {};
  * @property {Float64Array} low
  * @property {Float64Array} high
  * @property {Float64Array} count  number of runs in the mean at each x. Where there are fewer than
- *   before, the mean is dashed, and the band is not drawn
+ *   before, the mean is dotted, and the band is not drawn
  * @property {number} [numRuns]  number of runs in the group; `count` may be lower
  * @property {number} [archived]  number of its runs that were put away, and are not in `numRuns`
  * @property {Float64Array} [nonfinite]  number of runs with a non-finite value at each x; the chart
