@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -41,8 +40,8 @@ def as_csv(rows: list[Any]) -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def short_pieces(limits: Callable[..., None]) -> None:
-    limits(exports, PIECE_ROWS=5)
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "PIECE_ROWS", 5)
 
 
 @given(POINTS, st.sampled_from(["f4", "f8"]))

@@ -228,11 +228,11 @@ def test_search_ignores_case(client: TbcoreClient) -> None:
 
 
 def test_search_continues_where_it_stopped(
-    client: TbcoreClient, limits: Callable[..., None]
+    client: TbcoreClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without any time, each request reads one text, and all together find every match."""
     everything, _ = found(client, "a")
-    limits(tbcore_text.search, TIMEOUT_SECONDS=-1.0)
+    monkeypatch.setattr(tbcore_text.search, "TIMEOUT_SECONDS", -1.0)
     matches, after, num_requests = [], None, 0
     while num_requests == 0 or after is not None:
         more, result = found(client, "a", after=after)
@@ -241,7 +241,8 @@ def test_search_continues_where_it_stopped(
         num_requests += 1
     assert matches == everything
     assert num_requests >= 9
-    limits(tbcore_text.search, TIMEOUT_SECONDS=60.0, MAX_SERIES=1)
+    monkeypatch.setattr(tbcore_text.search, "TIMEOUT_SECONDS", 60.0)
+    monkeypatch.setattr(tbcore_text.search, "MAX_SERIES", 1)
     first, result = found(client, "a")
     rest, _ = found(client, "a", after=result["next"])
     assert {match[1] for match in first} == {"words"}
