@@ -186,7 +186,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     page.get_by_role("menuitem", name="Copy name").wait_for()
     assert page.get_by_role("menuitem", name="Hide").count() == 0
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Actions for all runs").click()
+    page.get_by_role("button", name="Actions for the list").click()
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
 

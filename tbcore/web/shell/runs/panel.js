@@ -132,7 +132,7 @@ export function RunsPanel({ state, listed }) {
         <span class="tb-name"><span class="tb-name-head">${shown.length < byName.length ? "All matching" : "All runs"}${isOld && ` “${filter.shown?.trim()}”`}</span></span>
       </label>
       <span class="tb-runs-count" role="status">${(shown.length > 0 || !filter.error) && countText(numChecked, shown.length, byName.length)}</span>
-      <${MenuButton} name="all runs" onClick=${openMenu} />
+      <${MenuButton} name="the list" onClick=${openMenu} />
     </div>
     ${(isLimited || state.selection.value.except.size || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
