@@ -148,7 +148,7 @@ def test_a_mean_over_fewer_runs_than_before_is_dotted_or_left_out(profile: Any, 
         page.get_by_role("button", name="SVG").click()
     picture = download.value.path().read_text("utf-8")
     assert note in picture
-    assert 'stroke-dasharray="3 5"' in picture
+    assert 'stroke-dasharray="2 4"' in picture
     page.keyboard.press("Escape")
     assert hover(page, "reward", 80, 99)[0][-1] == "3 of 5"
     set_option(page, "End means where the first run ends")
