@@ -43,8 +43,8 @@ MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
 """Seconds; answers of servers, and frames of pages, are late by random times below it, to reveal
 races in tests and in the page."""
 MOTION = {"reduced_motion": "no-preference" if MAX_DELAY else "reduce"}
-"""What the system says of motion. Frames of transitions cost time and find no fault, but where a
-test asks for motion, and in a search for races."""
+"""What the system says of motion. A test that needs motion asks for it, and so does a search for
+races; elsewhere, frames of transitions would only cost time."""
 LATE_FRAMES = """
 {
   const [request, waiting] = [requestAnimationFrame, new Map()];

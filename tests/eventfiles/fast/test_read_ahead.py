@@ -12,7 +12,6 @@ from held import held_by
 from tables import rows_of, steps_of
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.fast.file_templates import FileTemplate
 from tbcore.eventfiles.plain import Arrangement
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
@@ -294,9 +293,11 @@ def test_each_length_of_similar_files_has_a_template(tmp_path: Path) -> None:
                 writer.add_scalar("loss", n, step)
     small_files = without_batch_limit()
     small_files.preload(readers_of(paths))
-    templates = [template.num_bytes for template in held_by(small_files, FileTemplate)]
-    assert sorted(templates) == sorted({path.stat().st_size for path in paths})
-    assert len(templates) == 5
+    assert small_files._decoder is not None
+    templates = small_files._decoder._templates._templates.values()
+    sizes = {path.stat().st_size for path in paths}
+    assert sizes == {template.num_bytes for template in templates if template}
+    assert len(sizes) == len(templates) == 5
 
 
 def test_files_that_do_not_fit_are_left_for_the_next_batch(

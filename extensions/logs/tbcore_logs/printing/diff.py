@@ -55,11 +55,12 @@ def diff(logdir: str | Sequence[str] | None, names: Sequence[str], *, as_json: b
     kind, of_run, difference = map(PrintedColumn, ("kind", "run", "difference"))
     if as_json:
         steps = [PrintedColumn("a_step"), PrintedColumn("b_step")]
-    else:
+    elif any(x != y for *_, x, y in values):
         # Runs that ended at other steps are not to be taken for runs of equal length.
-        are_other = any(x != y for *_, x, y in values)
-        steps = [PrintedColumn("steps", is_text=True)] if are_other else []
-        values = [(*row, f"{x}, {y}" if x != y else x)[: 4 + are_other] for *row, x, y in values]
+        steps = [PrintedColumn("steps", is_text=True)]
+        values = [(*row, f"{x}, {y}" if x != y else x) for *row, x, y in values]
+    else:
+        steps, values = [], [row[:-2] for row in values]
     tables: dict[str, tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = {
         "hparams": ("hyperparameters", [name, *a_and_b], hparams),
         "tags": ("tags of one run only", [tag, kind, of_run], tags),

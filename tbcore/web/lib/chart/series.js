@@ -130,7 +130,7 @@ export const FAR_LENGTHS = 10;
 /**
  * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's
  * lines. Up to a third of the lines, at each end, are ignored for this range. If there is one, so
- * are lines half as far out: they are more like it than like the others. None is if those are not most of the lines.
+ * are lines half as far out: they are more like it than like the others. If these are half of the lines or more, none is far.
  * @param {readonly (Range | null)[]} extents  smallest and largest value of each line
  * @returns {{ usual: Range, isFar: boolean[] }} `usual`: the usual range
  */
