@@ -32,7 +32,9 @@ MAX_PATTERN_BYTES = 1 << 20
 """Maximum memory of one compiled expression and its cache of states."""
 MAX_WORK = 30_000_000
 """Maximum product of the compiled expression's instructions and one text's bytes. RE2's slowest
-algorithm executes each instruction about once per byte, in some 15 ns."""
+algorithm executes each instruction about once per byte."""
+SECONDS_PER_WORK = 15e-9
+"""CPU time of each such instruction. A slow processor takes twice as long."""
 MAX_REPETITIONS = 1000
 """Maximum number of repetitions; those of nested groups are multiplied. RE2 has the same limit."""
 CPU_LIMIT_SECONDS = 0.5
@@ -82,7 +84,8 @@ class Matcher:
             encoded = text.encode("utf-8", "surrogatepass")
             work = num_instructions * len(encoded)
             # Not before each short text: asking for the time would take a third of the whole.
-            if work > MAX_WORK or ((i % 64 == 0 or work > 9999) and thread_time() > self._deadline):
+            latest = self._deadline - work * SECONDS_PER_WORK
+            if work > MAX_WORK or ((i % 64 == 0 or work > 9999) and thread_time() > latest):
                 raise BadRequestError(
                     f"the regular expression {_shown(pattern)} takes too long on these texts"
                 )
