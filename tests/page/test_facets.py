@@ -157,6 +157,23 @@ def test_the_menu_offers_what_differs_and_loads_it_then(server: Any, profile: An
     wait_for_cards(page, "t/loss")
 
 
+def test_a_rule_that_is_being_typed_stays_when_runs_come(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    for name in ("cnn/s0", "cnn/s1", "mlp/s0"):
+        write_run(tmp_path, name, scalars={"loss": [2.0, 1.0]})
+    page = profile.open(serve(tmp_path).url, "#scalars&scalars.facet=re:%5E[%5E/]%2B")
+    wait_for_cards(page, *(f"{part} · loss" for part in ("cnn", "mlp")))
+    page.get_by_role("button", name="Settings").click()
+    rule = page.get_by_label("Rule of small multiples")
+    rule.fill("by:modle")
+    write_run(tmp_path, "vit/s0", scalars={"loss": [2.0, 1.0]})
+    page.get_by_role("option", name="part of the name: cnn, mlp, vit").wait_for(state="attached")
+    assert rule.input_value() == "by:modle"
+    rule.press("Enter")
+    page.get_by_text("No charts by modle: no run has modle").wait_for()
+
+
 def test_at_most_24_charts_and_how_many_more(serve: Any, profile: Any, tmp_path: Path) -> None:
     """On a phone, one below the other, without scrolling sideways."""
     for number in range(30):

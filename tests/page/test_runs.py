@@ -258,6 +258,22 @@ def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
     page.wait_for_function("(color) => globalThis.seen?.runs[0].color === color", arg=color)
 
 
+def test_a_colour_that_is_being_chosen_stays_when_runs_come(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [2.0, 1.0]})
+    page = profile.open(serve(tmp_path).url, "#scalars")
+    Page(page).run("a").click(button="right")
+    color = page.get_by_role("menu").get_by_label("Colour")
+    color.evaluate("(box) => { box.value = '#123456'; }")  # as an open palette does at each move
+    write_run(tmp_path, "b", scalars={"loss": [2.0, 1.0]})
+    Page(page).run("b").wait_for()
+    page.wait_for_function("() => Object.keys(tb.colors()).length === 2")
+    assert color.input_value() == "#123456"
+    color.dispatch_event("change")
+    page.wait_for_function("() => tb.colors().a === '#123456'")
+
+
 def test_the_hovered_run_is_shared(open_page: Any) -> None:
     """The tab receives the run under the pointer in the run list, and can highlight one there."""
     page = open_page("#probe")

@@ -1,7 +1,7 @@
 /** The choice of small multiples, in the settings of the tab. */
 
 import { html } from "htm/preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useState } from "preact/hooks";
 import { Check } from "tbcore/ui.js";
 
 /** @import { Host, Run } from "./types.js" */
@@ -33,6 +33,8 @@ export function FacetMenu({ host, runs }) {
   const choices = [["", "one chart"], ...(found?.value.suggested.map((rule) => /** @type {[string, string]} */ ([rule, rule.slice(3)])) ?? []), ...rulesOfNames(runs)];
   if (!choices.some(([rule]) => rule === facet)) choices.push([facet, facet]);
   const set = (/** @type {string} */ rule) => host.settings.set("facet", rule.trim() || null);
+  // Only a new rule is shown: what is being typed stays when the page is drawn again.
+  const show = useCallback((/** @type {HTMLInputElement | null} */ box) => void (box && (box.value = facet)), [facet]);
   return html`<section class="facet-menu">
     <h4>Small multiples</h4>
     <label>For each tag, <select class="tb-input" onChange=${(/** @type {any} */ { currentTarget }) => set(currentTarget.value)}>
@@ -45,7 +47,7 @@ export function FacetMenu({ host, runs }) {
       placeholder="by:model,lr or */{seed}"
       spellcheck="false"
       autocomplete="off"
-      value=${facet}
+      ref=${show}
       onChange=${(/** @type {any} */ { currentTarget }) => set(currentTarget.value)}
     />
     <small id=${help} class="tb-dim">A rule as for groups: hyperparameters, or a pattern of the name</small>

@@ -6,7 +6,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { labelOf } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
@@ -95,6 +95,8 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
+  // Only a new colour is shown: one that is being chosen stays when the page is drawn again.
+  const show = useCallback((/** @type {HTMLInputElement | null} */ box) => void (box && (box.value = color)), [color]);
   const first = firstOf(rows, runs);
   const order = orderOf(state);
   /** A button that closes the menu and then acts. @param {string | number} text @param {() => unknown} act @param {string} [label] */
@@ -125,7 +127,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
         Colour${shownName === row.name ? "" : " of its group"}
         <input
           type="color"
-          value=${color}
+          ref=${show}
           onChange=${(/** @type {Event} */ event) => setColor(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
