@@ -49,7 +49,8 @@ def colors_of(names: Sequence[str], everything: Sequence[str], scheme: str) -> d
     slots: dict[str, int] = {}
     for name in ordered:
         own = reduce(lambda code, char: (31 * code + ord(char)) % 65521, name, 0)
-        others = ((own + k) % 7 if k < 7 else k for k in range(24))
+        parts = (range(7), range(7, 12), range(12, 24))
+        others = (part[(own + k) % len(part)] for part in parts for k in part)
         free = (slot for slot in others if slot not in slots.values())
         slots[name] = own % 12 if len(ordered) > 24 else next(free)
     palette = SCHEMES[scheme][1] + _MORE

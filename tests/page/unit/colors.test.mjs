@@ -86,6 +86,19 @@ test("runs that are deleted or archived recolour no line that stays, whatever is
   }
 });
 
+test("another run among twenty moves the colours of few", () => {
+  const names = Array.from({ length: 60 }, (_, i) => `model${i % 5}/lr=${["0.1", "0.01", "0.3"][i % 3]},wd=${i % 4}`);
+  let numMoved = 0;
+  for (let seed = 1; seed <= 200; seed++) {
+    const random = generator(seed);
+    const [added, ...others] = names.map((name) => /** @type {const} */ ([random(), name])).sort(([a], [b]) => a - b).slice(0, 21).map(([, name]) => name);
+    const before = colorsOf(others.sort(), "light");
+    const after = colorsOf([...others, added].sort(), "light");
+    numMoved += others.filter((name) => before.get(name) !== after.get(name)).length;
+  }
+  assert.ok(numMoved < 200 * 4, `${numMoved / 200} on average`); // 9 if those without a colour of their own get the rest in order
+});
+
 test("a name gets the same colour among any other names, while that colour is unused", () => {
   const alone = colorsOf(["train"], "light").get("train");
   assert.equal(colorsOf(["train", "a", "b", "c"], "light").get("train"), alone);

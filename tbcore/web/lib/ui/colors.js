@@ -26,7 +26,7 @@ const PALETTE = {
 /** Colours for both themes, which are used after the twelve. */
 const MORE = "6c5c3479ab1a1c6e80b3867720acb353760e88a987fa695c979bc4875a658e875d11ae5b";
 const NUM_OWN = 12;
-const NUM_COLORS = 2 * NUM_OWN;
+const NUM_COLORS = 24;
 
 /**
  * The colour of each name.
@@ -38,7 +38,7 @@ const NUM_COLORS = 2 * NUM_OWN;
  */
 export function colorsOf(names, theme, inSight = names) {
   const slots = slotsOf(inSight);
-  const hexes = `${PALETTE[theme]}${MORE}`.match(/.{6}/g) ?? [];
+  const hexes = /** @type {string[]} */ ((PALETTE[theme] + MORE).match(/.{6}/g));
   return new Map(names.map((name) => [name, `#${hexes[slots.get(name) ?? hashOf(name) % NUM_OWN]}`]));
 }
 
@@ -55,7 +55,8 @@ export function linesInSight(lists, groupOf) {
 }
 
 /**
- * The slot of each name: its own of the first `count`, or the next one that no name before it has.
+ * The slot of each name: its own of the first `count`, or the next one that no name before it has; if there is none, likewise
+ * of the other own colours, and of those for both themes. So another name moves few of those after it.
  * @param {readonly string[]} names @returns {Map<string, number>}
  */
 export function slotsOf(names, count = 7) {
@@ -63,7 +64,7 @@ export function slotsOf(names, count = 7) {
   return new Map(names.map((name) => {
     const own = hashOf(name);
     let slot = own % count;
-    for (let k = 1; taken.size < NUM_COLORS && taken.has(slot); k++) slot = k < count ? (own + k) % count : k;
+    for (let k = 1; taken.size < NUM_COLORS && taken.has(slot); k++) slot = k < count ? (own + k) % count : k < NUM_OWN ? count + ((own + k) % (NUM_OWN - count)) : NUM_OWN + ((own + k) % NUM_OWN);
     taken.add(slot);
     return [name, slot];
   }));
@@ -71,7 +72,7 @@ export function slotsOf(names, count = 7) {
 
 /** A hash below 65,521. Names that end in consecutive digits mostly have consecutive ones. @param {string} text */
 function hashOf(text) {
-  return [...text].reduce((hash, char) => (31 * hash + Number(char.codePointAt(0))) % 65521, 0);
+  return [...text].reduce((hash, char) => (31 * hash + /** @type {number} */ (char.codePointAt(0))) % 65521, 0);
 }
 
 /**
@@ -81,6 +82,5 @@ function hashOf(text) {
  */
 export function lineSample(color, dash) {
   if (!dash) return color;
-  const [on, off] = dash;
-  return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
+  return `repeating-linear-gradient(90deg, ${color} 0 ${dash[0]}px, transparent ${dash[0]}px ${dash[0] + dash[1]}px)`;
 }
