@@ -181,6 +181,13 @@ def test_a_link_with_an_unknown_name_says_so(open_page: Any) -> None:
     page.get_by_text("No runs match. No hyperparameter lrr").wait_for()
 
 
+def test_failed_finds_no_runs_with_nan_and_says_what_does(open_page: Any) -> None:
+    page = open_page("#scalars&query=is:failed")
+    page.get_by_text("1 run has NaN or infinite values").wait_for()
+    page.get_by_role("button", name="Search for has:nan").click()
+    wait_for_runs(page, ["vit/seed1"])
+
+
 def test_mistakes_cover_nothing_when_the_filter_is_not_used(open_page: Any) -> None:
     """That of a link is above the list; after typing it is in the title, so that nothing moves."""
     page = open_page("#scalars&query=vit (a")

@@ -5,12 +5,15 @@
 
 import { html } from "htm/preact";
 import { formatName, plural } from "../../lib/format.js";
+import { quoted } from "../../lib/queries/names.js";
 import { AUTO, AUTO_LIMIT, selectionToText } from "../state/selection.js";
+import { divergedRuns } from "./rows.js";
 
 /** @import { State } from "../state/reader-state.js" */
 
 /** How many of the runs that are gone have their names in the note. */
 const MAX_NAMES = 5;
+const FAILED = /(?<![^\s(|])is:failed(?![^\s|)])/i;
 
 /** All notes. @param {{ state: State }} props */
 export function RunsNotes({ state }) {
@@ -48,7 +51,23 @@ export function goneText({ selection, allRuns, status }) {
 /** Why the list has no rows. @param {{ state: State }} props */
 export function NoneFound({ state }) {
   const { error, note } = state.runFilter.value;
-  return html`<p class="tb-runs-note">${error ? "The query has a mistake." : html`No runs match. ${note}`}</p>`;
+  return html`<p class="tb-runs-note">${error ? "The query has a mistake." : html`No runs match. ${note}`}</p>
+    ${!error && meantBy(state).map(([text, query]) => html`<p class="tb-runs-note">${text} <button type="button" class="tb-button" onClick=${() => state.setRunFilter(query)}>Search for ${query}</button></p>`)}`;
+}
+
+/** What a query that finds nothing may mean: the names that users gave, or runs with values that are not finite. @param {State} state @returns {[text: string, query: string][]} */
+function meantBy(state) {
+  const { text, matches } = state.runFilter.value;
+  const { value: runs } = state.runs;
+  const named = runs.flatMap((run) => {
+    const { label = "" } = state.noted.value.get(run) ?? {};
+    return label && matches(label) ? [/** @type {[string, string]} */ ([`“${formatName(label)}” is a name that a user gave to a run. Queries find the names of directories.`, quoted(run)])] : [];
+  });
+  const diverged = FAILED.test(text) ? divergedRuns(state, runs) : [];
+  return [
+    ...named.slice(0, MAX_NAMES),
+    ...(diverged.length > 0 ? [/** @type {[string, string]} */ ([`${plural(diverged.length, "run has", "runs have")} NaN or infinite values, which alone does not count as failed.`, "has:nan"])] : []),
+  ];
 }
 
 /** Which of the matching runs or groups are selected by default, unless all or none of them are shown. @param {State} state */
