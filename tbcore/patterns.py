@@ -30,11 +30,9 @@ MAX_PATTERN_CHARACTERS = 10_000
 """Maximum number of characters in an expression."""
 MAX_PATTERN_BYTES = 1 << 20
 """Maximum memory of one compiled expression and its cache of states."""
-MAX_WORK = 30_000_000
-"""Maximum product of the compiled expression's instructions and one text's bytes. RE2's slowest
-algorithm executes each instruction about once per byte."""
-SECONDS_PER_WORK = 15e-9
-"""CPU time of each such instruction. A slow processor takes twice as long."""
+SECONDS_PER_STEP = 20e-9
+"""CPU time of an instruction of a compiled expression at one byte. RE2's slowest algorithm executes
+each about once per byte, in 15 to 25 ns."""
 MAX_REPETITIONS = 1000
 """Maximum number of repetitions; those of nested groups are multiplied. RE2 has the same limit."""
 CPU_LIMIT_SECONDS = 0.5
@@ -82,10 +80,9 @@ class Matcher:
         is_match = np.zeros(len(texts), bool)
         for i, text in enumerate(texts):
             encoded = text.encode("utf-8", "surrogatepass")
-            work = num_instructions * len(encoded)
+            cost = SECONDS_PER_STEP * num_instructions * len(encoded)
             # Not before each short text: asking for the time would take a third of the whole.
-            latest = self._deadline - work * SECONDS_PER_WORK
-            if work > MAX_WORK or ((i % 64 == 0 or work > 9999) and thread_time() > latest):
+            if (i % 64 == 0 or cost > 2e-4) and thread_time() + cost > self._deadline:
                 raise BadRequestError(
                     f"the regular expression {_shown(pattern)} takes too long on these texts"
                 )

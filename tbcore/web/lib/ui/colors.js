@@ -55,8 +55,8 @@ export function linesInSight(lists, groupOf) {
 }
 
 /**
- * The slot of each name: its own of the first `count`, or the next one that no name before it has; if there is none, likewise
- * of the other own colours, and of those for both themes. So another name moves few of those after it.
+ * The slot of each name: its own of the first `count`, or the next one that no name before it has; if all are taken, the same
+ * in the rest of the theme's own, and then in those of both themes. So another name moves few of those after it.
  * @param {readonly string[]} names @returns {Map<string, number>}
  */
 export function slotsOf(names, count = 7) {
