@@ -77,8 +77,8 @@ if TYPE_CHECKING:  # `as` makes a name public.
     from tbcore.extensions import declared as declared
     from tbcore.extensions import guarded as guarded
     from tbcore.extensions import loaded as loaded
-    from tbcore.http.json import to_json as to_json
     from tbcore.http.parameters import replace_query as replace_query
+    from tbcore.json import to_json as to_json
     from tbcore.kinds import has_own_metadata as has_own_metadata
     from tbcore.kinds import matches as matches
     from tbcore.plugins.config import Config as Config

@@ -64,7 +64,7 @@ def plugins(
             )
     listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
     if form:
-        from tbcore.http.json import to_json
+        from tbcore.json import to_json
 
         click.echo(to_json(listing))
         return 0

@@ -10,7 +10,6 @@ Functions that make responses accept any text and number that a log may contain:
 valid Unicode is replaced, and numbers that JSON does not have become strings.
 """
 
-from tbcore.http.json import number_texts
 from tbcore.http.parameters import (
     is_reader,
     json_body,
@@ -33,6 +32,7 @@ from tbcore.http.responses import (
     streaming_response,
     tags_response,
 )
+from tbcore.json import number_texts
 
 __all__ = [
     "bytes_response", "columns_response", "csv_response", "error_response", "is_reader",

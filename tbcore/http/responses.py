@@ -14,8 +14,8 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tbcore.http.json import release_gil, to_json
 from tbcore.http.parameters import optional_int, required
+from tbcore.json import release_gil, to_json
 from tbcore.plugins.stats import CURRENT_PLUGIN
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.text import printable_line

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tbcore.http import optional
-from tbcore.http.json import to_json
+from tbcore.json import to_json
 from tbcore.store.board import Board
 from tbcore.tuning import Tuning
 

@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = (
     "errors", "kinds", "text", "tuning", "extensions",
     "eventfiles", "values", "store",
-    "patterns", "plugins", "http", "media", "queries", "server", "cli", "__main__",
+    "json", "patterns", "plugins", "http", "media", "queries", "server", "cli", "__main__",
     "",  # tbcore itself: the names that plugins import
     "engine",  # the names that extensions import
 )  # fmt: skip

@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tbcore import BadRequestError
+from tbcore import json as json_module
 from tbcore.http import (
     bytes_response,
     columns_response,
@@ -41,7 +42,6 @@ from tbcore.http import (
     string_in,
     strings_in,
 )
-from tbcore.http import json as json_module
 from tbcore.http.parameters import ItemAddress, item_address
 
 

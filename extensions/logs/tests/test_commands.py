@@ -602,6 +602,21 @@ def test_help_imports_no_more_than_declarations() -> None:
         assert done.stdout.splitlines()[-1] == f"{modules} False"
 
 
+@pytest.mark.parametrize("command", ["ls", "tags", "show", "diff", "tail"])
+def test_commands_that_print_import_no_web_server(tmp_path: Path, command: str) -> None:
+    for name in "ab":
+        write_run(tmp_path, name, scalars={"loss": [1.0]})
+    more = {"show": ["a"], "diff": ["a", "b"]}.get(command, [])
+    program = (
+        f"import sys; from tbcore.cli import main; main({[command, str(tmp_path), *more]!r}); "
+        "print([m for m in ('starlette', 'uvicorn') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_show_has_the_titles_and_descriptions_of_tags(tmp_path: Path) -> None:
     """Only if there are any: most writers give none."""
     assert (
