@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +102,17 @@ def test_p29_the_largest_change_of_notes(start: Any, runs: Path, tmp_path: Path)
 
 
 def strangers(kind: str) -> Iterator[bytes]:
-    """Lines of notes."""
+    """Thousands of lines of notes."""
     values: Any = {"note": "x" * 9500} if kind == "long" else {"starred": True}
     if kind == "runs":
         values = FIELDS
-    number = 0
-    while True:
-        run = NAMES[number % NUM_RUNS] if kind == "runs" else f"x{number:x}"
-        found = {"t": 1, "by": "a", "run": run, "set": values}
-        yield json.dumps(found, separators=(",", ":")).encode() + b"\n"
-        number += 1
+    line = (
+        json.dumps({"t": 1, "by": "a", "run": "RUN", "set": values}, separators=(",", ":")) + "\n"
+    )
+    for first in count(step=1000):
+        numbers = range(first, first + 1000)
+        names = (NAMES[n % NUM_RUNS] if kind == "runs" else f"x{n:x}" for n in numbers)
+        yield "".join(line.replace("RUN", name) for name in names).encode()
 
 
 def write_strangers(folder: Path, kind: str) -> None:
@@ -118,11 +120,10 @@ def write_strangers(folder: Path, kind: str) -> None:
     folder.mkdir(parents=True)
     lines, num_bytes = strangers(kind), 0
     for number in range(100 if kind != "long" else 0):
-        data = b"".join(next(lines) for _ in range(1000))
-        num_bytes += (folder / f"{number}.jsonl").write_bytes(data)
+        num_bytes += (folder / f"{number}.jsonl").write_bytes(next(lines))
     with (folder / "large.jsonl").open("wb") as file:
         while num_bytes < STRANGERS_BYTES:
-            num_bytes += file.write(b"".join(next(lines) for _ in range(1000)))
+            num_bytes += file.write(next(lines))
 
 
 def ls(runs: Path) -> tuple[float, float]:
