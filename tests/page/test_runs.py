@@ -177,6 +177,11 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     badge.click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
     assert folder.locator(".tb-run-info").inner_text() == "2 of 4"
+    assert badge.get_attribute("title") == "Show 2 of 4 runs: NaN or infinite"
+    badge.click()
+    page.wait_for_function("() => !location.hash.includes('runs=')")
+    badge.click()
+    page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
     folder.locator("input").check()
     page.wait_for_function("() => !location.hash.includes('runs=')")
     folder.locator("input").focus()
@@ -189,6 +194,13 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     page.get_by_role("button", name="Actions for the list").click()
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
+    page.get_by_role("button", name="Actions for the list").click()
+    page.get_by_role("menuitem", name="Show 2 runs with NaN or infinite values").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_title("Check all").click()  # some are checked, as are those of a folder
+    page.wait_for_function("() => !location.hash.includes('runs=')")
+    page.get_by_title("Uncheck all").click()
+    page.get_by_text("0 of 5", exact=True).wait_for()
 
 
 def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: Path) -> None:

@@ -279,6 +279,7 @@ def test_a_range_and_the_first_of_the_list_are_checked(
             .observe(count, { subtree: true, characterData: true, childList: true });
         }"""
     )
+    page.get_by_title("Uncheck all").wait_for()
     page.get_by_label("All runs").click()
     wait_for_count(page, "0 of 120")
     assert page.evaluate(counts) == ["0 of 120"]

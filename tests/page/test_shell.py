@@ -91,7 +91,6 @@ def test_runs_are_filtered_and_checked(open_page: Any) -> None:
     wait_for_curve(again, "loss", "train")
     assert not again.get_by_role("checkbox", name="eval").is_checked()
     assert again.evaluate("() => tb.colors()") == colors
-    again.get_by_role("checkbox", name="All runs").click()  # some are checked: unchecks all
     again.get_by_role("checkbox", name="All runs").check()
     wait_for_curve(again, "loss", "eval")
     again.get_by_role("checkbox", name="All runs").uncheck()
@@ -526,7 +525,6 @@ def test_names_from_the_log_are_text(serve: Any, profile: Any, tmp_path: Path) -
         page.get_by_role("button", name=f"Only {name}", exact=True).click()
         page.wait_for_function("(tag) => tb.label(tag).split(': ').length === 2", arg=tag)
         hash = page.evaluate("() => location.hash")
-        page.get_by_role("checkbox", name="All runs").click()  # some are checked: unchecks all
         page.get_by_role("checkbox", name="All runs").check()
         assert page.locator("img[src=x]").count() == 0
         assert "\n" not in hash

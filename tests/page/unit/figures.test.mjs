@@ -55,8 +55,10 @@ test("a figure says what lines and bands of groups are", () => {
   const none = "no interval for fewer than 3 runs";
   assert.equal(figure(band("a", 1, { label: "± standard error" }), band("b", 2, { label: none, numRuns: 2 })), `mean of 5 runs, band: ± standard error; mean of 2 runs, ${none}`);
   const ending = band("a", 1, { label: "quartiles", count: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 5 : 4))) });
-  const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles" }));
+  const many = Array.from({ length: 9 }, (_, i) => band(`g${i}`, i, { label: "quartiles", key: `g${i}` }));
   assert.equal(figure(...many), "mean of 5 runs, no bands of more than 8 groups");
+  const inLegend = (/** @type {object[]} */ bands) => lineChartFigure(7, "loss", modelOf({ bands }), "", { legend: "top left" }).split('fill-opacity="0.25"').length - 1;
+  assert.deepEqual([many, many.slice(0, 8)].map(inLegend), [0, 8]); // as in the plot
   assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dotted, no band: fewer runs than before");
   // Where Helvetica is missing, letters are as wide as those of DejaVu Sans: in points at this size.
   const widths = new Map(Object.entries({ a: 4.9, b: 5.08, d: 5.08, e: 4.92, n: 5.07, o: 4.9, u: 5.07 }));

@@ -36,6 +36,6 @@ export function ImportanceName({ tab }) {
   const { metric } = tab.view;
   const numRows = metric ? tab.passingRows.filter((row) => Number.isFinite(metric.cells[row])).length : 0;
   if (!metric || numRows < MIN_ROWS) return html`<small class="importance"></small>`;
-  const why = `The share of the variance of ranks by ${metric.label} that each hyperparameter explains, over ${numRows} rows. “Unclear” is what chance reaches as well.`;
+  const why = `The share of the variance of ranks by ${metric.label} that each hyperparameter explains alone, without the others, over ${numRows} rows. “Unclear” is what chance reaches as well.`;
   return html`<small class="importance" title=${why}>importance, n = ${numRows}</small>`;
 }

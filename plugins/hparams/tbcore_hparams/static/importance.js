@@ -237,7 +237,7 @@ export function explainImportance({ share, chance, isClear, numRows, trend, isNo
   const rows = `over the rows shown (n = ${numRows})`;
   const limit = `a shuffled column reaches ${Math.round(chance * 100)} % in 1 of 100 cases`;
   if (!isClear) {
-    return `Importance: unclear. It explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}, but ${limit}.`;
+    return `Importance: unclear. Alone, it explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}, but ${limit}.`;
   }
   const way = isNonMonotonic
     ? `; ${metric} rises and falls with it, so neither low nor high values are always better`
@@ -246,5 +246,5 @@ export function explainImportance({ share, chance, isClear, numRows, trend, isNo
       : trend <= -MIN_TREND
         ? `; ${metric} falls with it (ρ ${trend.toFixed(2)})`
         : "";
-  return `Importance: explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}${way}; ${limit}.`;
+  return `Importance: alone, it explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}${way}; ${limit}.`;
 }

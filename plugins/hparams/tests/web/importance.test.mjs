@@ -118,7 +118,7 @@ test("what chance reaches is called unclear, with both shares and the number of 
   const rising = importanceOf(column(rows), column(rows), rows);
   assert.ok(rising);
   assert.match(formatImportance(rising), /^\d+ % ↗$/);
-  assert.match(explainImportance(rising, "loss"), /^Importance: explains \d+ % .*n = 20.*loss rises with it/);
+  assert.match(explainImportance(rising, "loss"), /^Importance: alone, it explains \d+ % .*n = 20.*loss rises with it/);
 });
 
 test("a seed is recognized by its name, and its order means nothing", () => {

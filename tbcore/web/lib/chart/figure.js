@@ -4,6 +4,7 @@
  */
 
 import { placeLabels } from "./axes.js";
+import { withArea } from "./bands.js";
 import { sceneMarks } from "./draw.js";
 import { AXIS_TITLES, lineChartSVG, namedItems, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { namesAtEnds } from "./line-names.js";
@@ -150,6 +151,7 @@ function legendOf(items, width, maxRows) {
   const widest = Math.max(...items.map(({ name }) => textWidth(name))) + SAMPLE_WIDTH + 8;
   const numColumns = Math.max(1, Math.floor(inside / widest));
   const numCells = Math.min(items.length, numColumns * maxRows);
+  const areas = new Set(withArea(items));
   const elements = items.slice(0, numCells).flatMap((item, index) => {
     const left = tenth(MARGIN + ((index % numColumns) * inside) / numColumns);
     const top = Math.floor(index / numColumns) * LINE_HEIGHT;
@@ -157,7 +159,7 @@ function legendOf(items, width, maxRows) {
     if (index === numCells - 1 && numRest > 1) return [textSVG(`x="${left}" y="${top + 7.8}"`, `and ${numRest} more`)];
     const color = escapeXML(item.color);
     const dash = (item.line ?? item.band)?.dash;
-    const area = item.band ? `<path d="M${left},${top + 2.5}h${SAMPLE_WIDTH - 4}v5h${4 - SAMPLE_WIDTH}z" fill="${color}" fill-opacity="0.25"/>` : "";
+    const area = item.band?.bar || areas.has(item) ? `<path d="M${left},${top + 2.5}h${SAMPLE_WIDTH - 4}v5h${4 - SAMPLE_WIDTH}z" fill="${color}" fill-opacity="0.25"/>` : "";
     const dashes = dash ? ` stroke-dasharray="${dash.map((length) => length * LINE_SCALE).join(" ")}"` : "";
     return [
       `${area}<path d="M${left},${top + 5}h${SAMPLE_WIDTH - 4}" stroke="${color}" stroke-width="1.2"${dashes}/>`,

@@ -3,6 +3,7 @@
 import { html } from "htm/preact";
 import { formatStep, formatValue, plural } from "../../lib/format.js";
 import { adoptStyles } from "../../lib/ui/lazy.js";
+import { countChecked } from "./rows.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { State } from "../state/reader-state.js" */
@@ -10,14 +11,15 @@ import { adoptStyles } from "../../lib/ui/lazy.js";
 
 await adoptStyles(document, new URL("../diverged.css", import.meta.url)).catch(console.warn);
 
-/** A mark for NaN or infinite values; that of a folder or group unchecks the runs that have them. @param {{ state: State, row: Row, diverged: string[], isCurrent: boolean }} props */
+/** A mark for NaN or infinite values; that of a folder or group unchecks the runs that have them, or checks them if none is. @param {{ state: State, row: Row, diverged: string[], isCurrent: boolean }} props */
 export function DivergedMark({ state, row: { kind, name, runs }, diverged, isCurrent }) {
   const details = state.runDetails.value;
   const nonfinite = details.get(name)?.nonfinite;
   const text = nameNonfinite(diverged.map((run) => details.get(run)?.nonfinite));
   if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>${text}</b>`;
-  const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
-  return html`<button type="button" class="tb-nan" tabindex=${isCurrent ? 0 : -1} title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
+  const isHiding = countChecked(diverged, state.checked.value) > 0;
+  const title = `${isHiding ? "Hide" : "Show"} ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
+  return html`<button type="button" class="tb-nan" tabindex=${isCurrent ? 0 : -1} title=${title} onClick=${() => state.checkRuns(diverged, !isHiding)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
 /** What the badge of runs with non-finite values says: `NaN`, `∞`, or `NaN, ∞`. @param {readonly RunDetails["nonfinite"][]} runs */

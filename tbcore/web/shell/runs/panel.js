@@ -60,10 +60,12 @@ export function RunsPanel({ state, listed }) {
   }, [shown, view, groupOf, isOpen]);
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
-  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null || Boolean(state.notes.value?.foot.value);
+  const isLimited = newest.size < matching.length;
+  // Of more runs than are shown by default, those that are checked are unchecked first, so that the others are not loaded for a moment.
+  const checksAll = numChecked < (isLimited ? 1 : shown.length);
+  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null || state.notes.value?.foot.value;
   /** Whether the list shows what another text finds. */
   const isOld = shown.length < byName.length && (filter.error || filter.isHeld);
-  const isLimited = newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
     <${FilterBox} filter=${filter} onInput=${(/** @type {string} */ text) => state.setRunFilter(text, true)} onFocusIn=${state.loadQueries} onDone=${done} onKeyDown=${(/** @type {KeyboardEvent} */ { key }) => key === "Enter" && done()} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
@@ -100,7 +102,7 @@ export function RunsPanel({ state, listed }) {
       <button
         type="button"
         class="tb-button ${groupOf ? "tb-on" : ""}"
-        title="Group related runs, such as seeds of an experiment, and choose what colours show"
+        title="Group runs, such as seeds, and choose what colours show"
         aria-expanded=${form === "groups"}
         onClick=${(/** @type {Event} */ event) => toggleForm("groups", event)}
       >
@@ -110,7 +112,7 @@ export function RunsPanel({ state, listed }) {
         icon="table"
         class=${table ? "tb-on" : ""}
         label="Columns…"
-        title="Columns: show hyperparameters and values beside the names, and sort by them"
+        title="Columns: hyperparameters and values"
         aria-expanded=${form === "columns"}
         onClick=${(/** @type {Event} */ event) => toggleForm("columns", event)}
       />
@@ -120,14 +122,14 @@ export function RunsPanel({ state, listed }) {
     ${form === "columns" &&
     html`<${Lazy} key="columns" load=${() => withStyles(LAZY_CSS, import("./column-editor.js"))} of="ColumnEditor" state=${state} runs=${shown} onClose=${closeForm} />`}
     <div class="tb-runs-all" onContextMenu=${openMenu}>
-      <label>
+      <label title="${checksAll ? "Check" : "Uncheck"} all">
         <input
           type="checkbox"
           class="tb-check"
           checked=${shown.length > 0 && numChecked === shown.length}
           indeterminate=${numChecked > 0 && numChecked < shown.length}
           disabled=${shown.length === 0}
-          onChange=${() => state.checkRuns(shown, numChecked === 0)}
+          onChange=${() => state.checkRuns(shown, checksAll)}
         />
         <span class="tb-name"><span class="tb-name-head">${shown.length < byName.length ? "All matching" : "All runs"}${isOld && ` “${filter.shown?.trim()}”`}</span></span>
       </label>
