@@ -392,6 +392,21 @@ def test_keys_zoom_pan_and_select_points(page: Any) -> None:
     )
 
 
+def test_a_tooltip_whose_chart_is_gone_is_not_shown(page: Any) -> None:
+    """As where a chart goes while the module of tooltips is loaded."""
+    page.evaluate(
+        """async () => {
+          const { Tooltip } = await import("tbcore/tooltip.js");
+          const owner = document.createElement("div");
+          const tooltip = new Tooltip(owner);
+          tooltip.show([], { left: 0, top: 0 }, "gone");
+          document.body.append(owner);
+          tooltip.show([], { left: 0, top: 0 }, "shown");
+        }"""
+    )
+    page.get_by_role("status").get_by_text("shown").wait_for(state="attached")
+
+
 def test_charts_share_a_cursor_and_the_hovered_run(page: Any) -> None:
     """Hovering one chart marks the same x in others; a highlighted run is emphasized in all."""
     page.evaluate(

@@ -104,7 +104,7 @@ def test_a_run_is_renamed_labelled_noted_and_coloured(
     title = row.locator("label").get_attribute("title") or ""
     assert title.startswith("baseline\nsweep/lr1\nnamed by ")
     other.get_by_label("Filter runs").fill("baseline")
-    other.get_by_text("“baseline” is a name that a user gave to a run.").wait_for()
+    other.get_by_text("“baseline” is the display name of a run.").wait_for()
     other.get_by_role("button", name='Search for "sweep/lr1"').click()
     wait_for_runs(other, "sweep/lr1")
     other.get_by_label("Filter runs").fill("")

@@ -176,6 +176,18 @@ def test_no_expression_takes_long(pattern: str, text: str) -> None:
         assert time.process_time() - started < 10
 
 
+def test_a_text_that_would_take_longer_than_the_rest_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At 20 ns for each instruction and byte; the clock of the processor stands still here."""
+    monkeypatch.setattr("tbcore.patterns.thread_time", lambda: 0.0)
+    few = Matcher(scale=1e-5)  # 5 µs
+    assert few.search("abc", ["abc", "b"]).tolist() == [True, False]
+    with pytest.raises(BadRequestError, match="takes too long"):
+        few.search("abc", ["b" * 1000])
+    assert Matcher().search("abc", ["b" * 1000]).tolist() == [False]
+
+
 def test_all_expressions_of_a_request_share_its_time() -> None:
     """Many fast expressions are rejected if they take too long together."""
     texts = ["ab" * 2000 + str(number) for number in range(20)]

@@ -427,7 +427,7 @@ test("the note of a chart of more than eight groups says whose band is shown", (
     leftOut.showNote(/** @type {any} */ (element), modelOf([], { bands }));
     return element.textContent;
   };
-  assert.deepEqual([note(many), note(many.slice(1))], ["more than 8 bands: only under the pointer", ""]);
+  assert.deepEqual([note(many), note(many.slice(1))], ["over 8 groups: point at one to see its band", ""]);
 });
 
 test("an axis on which nothing can be shown has no ticks, and a sentence says why", () => {

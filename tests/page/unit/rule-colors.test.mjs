@@ -41,6 +41,13 @@ test("a run keeps its colour when runs and families are added after it", () => {
   for (const [member, color] of familyColors(makeFamilies(5, 7), "dark")) assert.equal(all.get(member), color, member);
 });
 
+test("sixteen families have different colours", () => {
+  for (let first = 0; first < 20; first++) {
+    const families = new Map(Array.from({ length: 16 }, (_, i) => [`family${first + 7 * i}`, [`family${first + 7 * i}/run`]]));
+    for (const theme of THEMES) assert.equal(new Set(familyColors(families, theme).values()).size, 16);
+  }
+});
+
 test("shades are visible on cards and do not look like text", () => {
   for (const theme of THEMES) {
     for (const color of familyColors(makeFamilies(20, 40), theme).values()) {

@@ -78,7 +78,7 @@ export function limitedRange(limits, axis, range) {
 export function showNote(element, model) {
   const { axisItems, bandCode, y } = model;
   const isCrowded = !y.isEmpty && axisItems.some(({ band }) => band && !band.bar) && bandCode?.withArea(axisItems).length === 0;
-  element.textContent = element.title = [noteOf(model), isCrowded && `more than ${bandCode.MAX_AREAS} bands: only under the pointer`].filter(Boolean).join(", ");
+  element.textContent = element.title = [noteOf(model), isCrowded && `over ${bandCode.MAX_AREAS} groups: point at one to see its band`].filter(Boolean).join(", ");
   element.style.cssText = model.x.isEmpty || model.y.isEmpty ? "top: 35%; text-align: center; white-space: normal" : "";
 }
 

@@ -54,7 +54,7 @@ export class ChartPin {
     this.#grip.append(this.#handle, this.#input, this.#close);
     box.append(this.#grip);
     frame.plot.append(box);
-    adoptSheet(frame.element.getRootNode(), SHEET);
+    if (box.isConnected) adoptSheet(box.getRootNode(), SHEET);
     box.addEventListener("pointerdown", (event) => this.#onDown(event));
     box.addEventListener("pointermove", (event) => this.#onMove(event));
     box.addEventListener("pointerup", (event) => this.#onEnd(event));

@@ -3,7 +3,7 @@
  *
  * A name has one of seven colours, which its hash selects: it depends on no other name, so runs that
  * come, go or are put away change nothing. Only of names that are in sight together, those whose
- * colour another one before them has, get the next unused one of two dozen. If there are more, each
+ * colour another one before them has, get an unused one of two dozen. If there are more, each
  * has one of twelve. Figures have the same: see tests/colors.json.
  */
 
@@ -56,15 +56,15 @@ export function linesInSight(lists, groupOf) {
 
 /**
  * The slot of each name: its own of the first `count`, or the next one that no name before it has; if all are taken, the same
- * in the rest of the theme's own, and then in those of both themes. So another name moves few of those after it.
+ * among those up to `end`, and then among the others. So another name moves few of those after it.
  * @param {readonly string[]} names @returns {Map<string, number>}
  */
-export function slotsOf(names, count = 7) {
+export function slotsOf(names, count = 7, end = NUM_OWN) {
   const taken = new Set();
   return new Map(names.map((name) => {
     const own = hashOf(name);
     let slot = own % count;
-    for (let k = 1; taken.size < NUM_COLORS && taken.has(slot); k++) slot = k < count ? (own + k) % count : k < NUM_OWN ? count + ((own + k) % (NUM_OWN - count)) : NUM_OWN + ((own + k) % NUM_OWN);
+    for (let k = 1; taken.size < NUM_COLORS && taken.has(slot); k++) slot = k < count ? (own + k) % count : k < end ? count + ((own + k) % (end - count)) : end + ((own + k) % (NUM_COLORS - end));
     taken.add(slot);
     return [name, slot];
   }));

@@ -56,7 +56,7 @@ const HUE_SHIFTS = [0, 11, -11];
 export function familyColors(families, theme) {
   /** @type {Map<string, string>} */
   const colors = new Map();
-  const slots = slotsOf([...families.keys()], HUES.length);
+  const slots = slotsOf([...families.keys()], HUES.length, 2 * HUES.length);
   for (const [family, members] of families) {
     const shades = shadesOf(slots.get(family) ?? 0, theme);
     members.forEach((member, k) => colors.set(member, shades[k % shades.length]));

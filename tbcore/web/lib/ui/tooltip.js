@@ -23,7 +23,7 @@ export class Tooltip {
   }
 
   /**
-   * Shows the tooltip, or updates it.
+   * Shows the tooltip, or updates it; not if its owner has left the document, as a chart may while this module is loaded.
    * @param {readonly Node[]} content
    * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
    * @param {string | null} [spoken]  text to announce to screen readers
@@ -32,6 +32,7 @@ export class Tooltip {
    * @param {Place} [place]  where it is if no area has; by default below and right of the anchor
    */
   show(content, anchor, spoken = null, avoid = [], place) {
+    if (!this.#owner.isConnected) return;
     const box = (this.#box ??= this.#makeBox());
     box.replaceChildren(...content);
     if (!box.matches(":popover-open")) box.showPopover();

@@ -3,7 +3,6 @@
 import { html } from "htm/preact";
 import { formatStep, formatValue, plural } from "../../lib/format.js";
 import { adoptStyles } from "../../lib/ui/lazy.js";
-import { countChecked } from "./rows.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { State } from "../state/reader-state.js" */
@@ -17,9 +16,17 @@ export function DivergedMark({ state, row: { kind, name, runs }, diverged, isCur
   const nonfinite = details.get(name)?.nonfinite;
   const text = nameNonfinite(diverged.map((run) => details.get(run)?.nonfinite));
   if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>${text}</b>`;
-  const isHiding = countChecked(diverged, state.checked.value) > 0;
-  const title = `${isHiding ? "Hide" : "Show"} ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
-  return html`<button type="button" class="tb-nan" tabindex=${isCurrent ? 0 : -1} title=${title} onClick=${() => state.checkRuns(diverged, !isHiding)}>${text} ${diverged.length}/${runs.length}</button>`;
+  const { isHiding, toggled } = toggleOf(state, diverged);
+  const title = `${isHiding ? "Hide" : "Show"} ${toggled.length} of ${plural(runs.length, "run")}: NaN or infinite`;
+  return html`<button type="button" class="tb-nan" tabindex=${isCurrent ? 0 : -1} title=${title} onClick=${() => state.checkRuns(toggled, !isHiding)}>${text} ${diverged.length}/${runs.length}</button>`;
+}
+
+/** Which of these runs a click hides, or shows if it hides none: then only those that are shown by default. @param {State} state @param {readonly string[]} diverged */
+export function toggleOf(state, diverged) {
+  const shown = diverged.filter((run) => state.checked.value.has(run));
+  const { newest } = state.candidates.value;
+  const isHiding = shown.length > 0;
+  return { isHiding, toggled: isHiding ? shown : diverged.filter((run) => newest.has(run)) };
 }
 
 /** What the badge of runs with non-finite values says: `NaN`, `∞`, or `NaN, ∞`. @param {readonly RunDetails["nonfinite"][]} runs */

@@ -11,7 +11,8 @@ import { formatName, plural } from "../../lib/format.js";
 import { labelOf } from "../../lib/text-names.js";
 import { copy } from "../../lib/ui/controls.js";
 import { chooseColor } from "../state/picture.js";
-import { countChecked, divergedRuns } from "./rows.js";
+import { toggleOf } from "./diverged.js";
+import { divergedRuns } from "./rows.js";
 
 /** @import { Plugin } from "../../host.js" */
 /** @import { State } from "../state/reader-state.js" */
@@ -44,8 +45,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
   const hasColor = shownName !== null && (state.chosenColors.value.has(shownName) || (keepColor && state.noted.value.get(shownName)?.color));
   // Narrow rows have no room for this button.
   const [hasNoButton] = useState(() => /** @type {Element} */ (menu.event.target).closest(".tb-row")?.querySelector(".tb-run-only")?.getClientRects().length === 0);
-  const diverged = divergedRuns(state, row.runs);
-  const numShown = countChecked(diverged, state.checked.value);
+  const { isHiding, toggled } = toggleOf(state, divergedRuns(state, row.runs));
   const logdir = state.frontends.value?.logdir ?? "";
   const path = isRun || row.kind === "folder" ? pathOf(logdir, row.name) : null;
 
@@ -111,7 +111,7 @@ export function RunMenu({ state, rows, runs, menu, onClose }) {
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
     <p>${formatName(row.name)}${row.kind === "group" && html`<br /><small>Its name comes from the grouping. A picture for a paper, in a chart’s menu, can have another.</small>`}</p>
-    ${row.kind === "all" && diverged.length > 0 && item(`${numShown ? "Hide" : "Show"} ${plural(numShown || diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, numShown === 0))}
+    ${row.kind === "all" && toggled.length > 0 && item(`${isHiding ? "Hide" : "Show"} ${plural(toggled.length, "run")} with NaN or infinite values`, () => state.checkRuns(toggled, !isHiding))}
     ${first.length > FIRST[0] &&
     html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
       <span>Only the first</span>

@@ -11,9 +11,8 @@ import { divergedRuns } from "./rows.js";
 
 /** @import { State } from "../state/reader-state.js" */
 
-/** How many of the runs that are gone have their names in the note. */
+/** How many runs that are gone have their names in the note, and how many display names are explained. */
 const MAX_NAMES = 5;
-const FAILED = /(?<![^\s(|])is:failed(?![^\s|)])/i;
 
 /** All notes. @param {{ state: State }} props */
 export function RunsNotes({ state }) {
@@ -52,21 +51,22 @@ export function goneText({ selection, allRuns, status }) {
 export function NoneFound({ state }) {
   const { error, note } = state.runFilter.value;
   return html`<p class="tb-runs-note">${error ? "The query has a mistake." : html`No runs match. ${note}`}</p>
-    ${!error && meantBy(state).map(([text, query]) => html`<p class="tb-runs-note">${text} <button type="button" class="tb-button" onClick=${() => state.setRunFilter(query)}>Search for ${query}</button></p>`)}`;
+    ${!error && meantBy(state).map(([text, query]) => html`<p class="tb-runs-note">${text} <button type="button" class="tb-button" onClick=${() => state.setRunFilter(query)}>Search for ${formatName(query)}</button></p>`)}`;
 }
 
-/** What a query that finds nothing may mean: the names that users gave, or runs with values that are not finite. @param {State} state @returns {[text: string, query: string][]} */
+/** What a query that finds nothing may mean: the display name of a run, or runs with values that are not finite. @param {State} state @returns {[text: string, query: string][]} */
 function meantBy(state) {
-  const { text, matches } = state.runFilter.value;
+  const { text, matches, numAnswers = 1 } = state.runFilter.value;
   const { value: runs } = state.runs;
+  if (numAnswers < 1) return [];
   const named = runs.flatMap((run) => {
     const { label = "" } = state.noted.value.get(run) ?? {};
-    return label && matches(label) ? [/** @type {[string, string]} */ ([`“${formatName(label)}” is a name that a user gave to a run. Queries find the names of directories.`, quoted(run)])] : [];
+    return label && matches(label) ? [/** @type {[string, string]} */ ([`“${formatName(label)}” is the display name of a run. Words in a query match real names.`, quoted(run)])] : [];
   });
-  const diverged = FAILED.test(text) ? divergedRuns(state, runs) : [];
+  const diverged = text.trim().toLowerCase() === "is:failed" ? divergedRuns(state, runs) : [];
   return [
     ...named.slice(0, MAX_NAMES),
-    ...(diverged.length > 0 ? [/** @type {[string, string]} */ ([`${plural(diverged.length, "run has", "runs have")} NaN or infinite values, which alone does not count as failed.`, "has:nan"])] : []),
+    ...(diverged.length > 0 ? [/** @type {[string, string]} */ ([`${plural(diverged.length, "run has", "runs have")} NaN or infinite values: that alone does not count as a failure.`, "has:nan"])] : []),
   ];
 }
 

@@ -61,7 +61,7 @@ export function RunsPanel({ state, listed }) {
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
   const isLimited = newest.size < matching.length;
-  // Of more runs than are shown by default, those that are checked are unchecked first, so that the others are not loaded for a moment.
+  // If more runs match than are shown by default, a click unchecks when any is checked: to uncheck all must not load thousands first.
   const checksAll = numChecked < (isLimited ? 1 : shown.length);
   const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null || state.notes.value?.foot.value;
   /** Whether the list shows what another text finds. */
@@ -102,7 +102,7 @@ export function RunsPanel({ state, listed }) {
       <button
         type="button"
         class="tb-button ${groupOf ? "tb-on" : ""}"
-        title="Group runs, such as seeds, and choose what colours show"
+        title="Group runs, such as seeds; choose what colours show"
         aria-expanded=${form === "groups"}
         onClick=${(/** @type {Event} */ event) => toggleForm("groups", event)}
       >

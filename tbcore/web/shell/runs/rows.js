@@ -211,7 +211,7 @@ export function MenuButton({ name, onClick }) {
     tabindex="-1"
     aria-haspopup="menu"
     aria-label="Actions for ${name}"
-    title="More actions (or right-click the row)"
+    title="More actions (or right-click)"
     onClick=${onClick}
   >
     ⋯
