@@ -204,10 +204,10 @@ class Profile:
         self._hosts: set[str] = set()
         self._empty: Any = None
         self._past_pages: set[Any] = set()
-        """Those that `reset` closed: a message of theirs that comes later is no later test's."""
+        """Those that `reset` closed: what is heard of them later is of no later test."""
         self.context.on("console", self._on_console)
         self.context.on("weberror", lambda error: self._on_error(f"uncaught: {error.error}"))
-        self.context.on("request", lambda request: self.requested_urls.append(request.url))
+        self.context.on("request", self._on_request)
 
     def open(
         self,
@@ -281,6 +281,12 @@ class Profile:
             self._on_error(f"console: {text}")
         where = message.page.url if message.page else "no page"
         self.console.append(f"{message.type}: {text} in {where}")
+
+    def _on_request(self, request: Any) -> None:
+        with suppress(Exception):  # The first request of a page has no frame yet.
+            if request.frame.page in self._past_pages:
+                return
+        self.requested_urls.append(request.url)
 
     def _on_error(self, text: str) -> None:
         self.errors.append(text)
