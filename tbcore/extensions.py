@@ -18,6 +18,7 @@ raises an error of one line that names its distribution, and everything else wor
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import operator
 import os
@@ -34,7 +35,7 @@ from tbcore.text import describe, one_line
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
 # Modules that take long to import are imported in the functions that search for extensions, since
 # reading the logs of this machine needs no extension.
@@ -104,17 +105,16 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     since Python would import that one. The working directory is not searched: it may have been
     downloaded from anywhere.
     """
-    import importlib.metadata
-
     try:
         here = os.path.realpath("")
         path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
     except OSError:  # The working directory was deleted.
         path = [entry for entry in sys.path if os.path.isabs(entry)]
+    places = ((entry, os.stat(entry).st_mtime_ns) for entry in path if os.path.exists(entry))
     found: dict[str, list[EntryPoint]] = {}
-    for distribution in importlib.metadata.distributions(path=path):
+    for distribution, every in _installed(tuple(places)):
         try:
-            points = [point for point in distribution.entry_points if point.group == group]
+            points = [each for each in every or distribution.entry_points if each.group == group]
             if points:
                 found.setdefault(canonical_name(label(points[0]).partition(" ")[0]), points)
         except Exception as error:
@@ -125,10 +125,29 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     return sorted(ordered, key=lambda point: point.name)
 
 
+@functools.lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int], ...]) -> list[tuple[Distribution, list[EntryPoint]]]:
+    """The distributions with entry points in these folders; with [] if those are malformed.
+
+    A folder has the time of its last change, after which it is searched again.
+    """
+    import importlib.metadata
+
+    found = []
+    for distribution in importlib.metadata.distributions(path=[folder for folder, _ in places]):
+        points: list[EntryPoint] = []
+        with contextlib.suppress(Exception):
+            points += distribution.entry_points
+            if not points:
+                continue
+        found.append((distribution, points))
+    return found
+
+
 def label(point: EntryPoint) -> str:
     """Name and version of the distribution that has an entry point."""
-    distribution: Any = point.dist
-    return f"{distribution.metadata['Name'] or 'unnamed'} {distribution.version}"
+    metadata: Any = point.dist and point.dist.metadata  # Each access parses it again.
+    return f"{metadata['Name'] or 'unnamed'} {metadata['Version']}"
 
 
 def canonical_name(distribution: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[2] / "tbcore"
 
-MAX_CODE_LINES = 12_086
+MAX_CODE_LINES = 12_098
 """A feature that needs more says in its commit why the core must have it."""
 MAX_MODULES = 118
 MAX_MODULE_LINES = 449

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -122,6 +124,28 @@ def test_commands_are_searched_for_once(
 
     assert [call.arguments["group"] for call in searches] == [extensions.COMMANDS]
     sys.modules.pop("tbcore_found", None)
+
+
+def test_distributions_are_read_again_when_one_comes_or_goes(
+    site: Site, monkeypatch: pytest.MonkeyPatch, calls_of: Watch
+) -> None:
+    """And else once, by whatever is searched for: reading them all takes long."""
+    reads = calls_of(importlib.metadata.distributions)
+
+    def found(group: str) -> set[str]:
+        names = {point.name for point in extensions.declared(group)}
+        return names & {"count", "sum", "mine"}
+
+    site.install("counting", {"count": "tbcore_found:command"})
+    monkeypatch.syspath_prepend(site.folder)
+    assert found(extensions.COMMANDS) == {"count"}
+    assert (found(extensions.STORAGE), found(extensions.COMMANDS)) == (set(), {"count"})
+    assert len(reads) == 1
+    site.install("adding", {"sum": "tbcore_found:command"})
+    assert found(extensions.COMMANDS) == {"count", "sum"}
+    shutil.rmtree(site.folder / "counting-1.0.dist-info")
+    assert found(extensions.COMMANDS) == {"sum"}
+    assert len(reads) == 3
 
 
 def test_the_overview_imports_no_extension(site: Site) -> None:
