@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -312,7 +312,7 @@ def _many(count: int, form: str) -> bytes:
     return b",".join(form.replace("N", str(n)).encode() for n in range(count))
 
 
-HOSTILE = {
+HOSTILE: dict[str, tuple[str, bytes | Callable[[], bytes], int]] = {
     "words": ("metrics.csv", b"step,a\n0,1\n1,word\n2,3\n", 1),
     "only words": ("metrics.csv", b"step,a\n0,x\n1,y\n", 0),
     "NUL": ("metrics.csv", b"step,a\n0,1\n1,\x002\n2,3\n", 1),
@@ -320,7 +320,7 @@ HOSTILE = {
     "too many cells": ("metrics.csv", b"step,a\n0,1,2\n1,2\n", 1),
     "long line": ("metrics.csv", b"step,a\n0," + b"1" * (3 << 20) + b"\n", 1),
     "long cell": ("metrics.csv", b'step,a\n0,"' + b"1" * 200_000 + b'"\n', 0),
-    "long header": ("metrics.csv", b"step," + _many(1_000_000, "cN") + b"\n1\n", 0),
+    "long header": ("metrics.csv", lambda: b"step," + _many(1_000_000, "cN") + b"\n1\n", 0),
     "many columns": (
         "metrics.csv", b"step," + _many(9_000, "cN") + b"\n" + b"1," * 9_000 + b"1\n", 0
     ),
@@ -351,7 +351,7 @@ HOSTILE = {
 def test_a_hostile_file_costs_itself_and_one_line(name: str, tmp_path: Path) -> None:
     file, content, num_lines = HOSTILE[name]
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / file).write_bytes(content)
+    (tmp_path / "bad" / file).write_bytes(content() if callable(content) else content)
     os.utime(tmp_path / "bad" / file, (1e9, 1e9))
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "metrics.csv").write_bytes(b"step,a\n0,1\n")
