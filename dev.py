@@ -301,12 +301,14 @@ def test(part: str, pytest_arguments: list[str]) -> int:
         checks.run_pytest(steps, python, [checks.LOWEST], pytest_arguments)
         return steps.summary()
     python = make_environment(with_tools=True)
-    if part != "--quick":
-        # JupyterLab, and what its users install of this checkout.
-        projects = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
-        make_tool_environment("jupyter", dependency_group("jupyter"), projects)
     steps.add("environment", True)
     return checks.run_all(steps, python, part, pytest_arguments)
+
+
+def make_lab() -> None:
+    """Creates or updates an environment with JupyterLab, and what its users install of tbcore."""
+    projects = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
+    make_tool_environment("jupyter", dependency_group("jupyter"), projects)
 
 
 # docs and wheels ---------------------------------------------------------------------------------

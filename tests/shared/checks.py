@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +21,8 @@ from xml.etree import ElementTree
 
 import machine
 
-ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(__file__).resolve().parent
+ROOT = SHARED.parents[1]
 NODE_STAMP = ROOT / "node_modules" / "tbcore-dev.txt"
 """File with a hash of the lock file that node_modules was installed from."""
 RESULTS = ROOT / "test-results"
@@ -103,10 +105,11 @@ class Steps:
     def beside(self, work: Callable[[Steps], None]) -> Callable[[], None]:
         """Calls `work` in a thread, with steps of its own, while other steps run.
 
-        Returns a function that waits for it, and adds its results.
+        Returns a function that waits for it, and adds its results, and the variables that it set.
         """
         steps, ended = Steps(are_beside=True), Future[None]()
-        steps.environment = self.environment.copy()
+        before = self.environment.copy()
+        steps.environment = before.copy()
 
         def run() -> None:
             try:
@@ -117,6 +120,7 @@ class Steps:
         def wait() -> None:
             ended.result()
             self._results += steps._results
+            self.environment |= dict(steps.environment.items() - before.items())
             self._started = time.monotonic()
 
         # A daemon, so that it ends with the program when that is interrupted.
@@ -141,12 +145,22 @@ class Steps:
 
 
 def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[str]) -> int:
-    """Runs the checks of a part; prints the slowest tests and what failed; returns 1 if any did."""
+    """Runs the checks of a part; prints the slowest tests and what failed; returns 1 if any did.
+
+    What only tests in a browser or with services need is installed while the others run.
+    """
     shutil.rmtree(RESULTS, ignore_errors=True)
     steps.extend_path(python.parent)
-    find_programs(steps, python, CALLS[part])
+    others = [call for call in CALLS[part] if call not in (MAIN, QUICK)]
+
+    def prepare(beside: Steps) -> None:
+        find_programs(beside, python, others)
+        make_lab = f"import sys; sys.path.append({str(SHARED)!r}); import dev; dev.make_lab()"
+        beside.run("environment of JupyterLab", [sys.executable, "-c", make_lab])
+
+    wait_for_programs = steps.beside(prepare) if others else None
     wait_for_linters = start_linters(steps, python) if part != "--services" else None
-    tests = run_pytest(steps, python, CALLS[part], pytest_arguments)
+    tests = run_pytest(steps, python, CALLS[part], pytest_arguments, wait_for_programs)
     if wait_for_linters:
         wait_for_linters()
     if not part and not pytest_arguments:
@@ -230,11 +244,16 @@ def node_fingerprint() -> str:
 
 
 def run_pytest(
-    steps: Steps, python: Path, calls: Sequence[PytestCall], arguments: Sequence[str]
+    steps: Steps,
+    python: Path,
+    calls: Sequence[PytestCall],
+    arguments: Sequence[str],
+    wait_for_programs: Callable[[], None] | None = None,
 ) -> list[TestResult]:
     """Runs pytest, one call after the other; returns the results of all tests.
 
-    With arguments, a call may have no tests; if none has any, a step fails.
+    With arguments, a call may have no tests; if none has any, a step fails. `wait_for_programs` is
+    called before the first call that needs a browser or a service.
     """
     # A worker that has run all its tests takes some of another's, so all are busy to the end. There
     # is one more than processors, since tests also wait.
@@ -246,6 +265,9 @@ def run_pytest(
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         for call in calls:
+            if wait_for_programs and call not in (MAIN, QUICK):
+                wait_for_programs()
+                wait_for_programs = None
             command = [str(python), "-m", "pytest", "-m", call.marks]
             command += parallel if call.in_parallel else []
             command += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
