@@ -13,7 +13,7 @@ NUM_SEEDS = 5
 START = 1_700_000_000.0
 
 
-@pytest.fixture(scope="module", params=[650, pytest.param(12_000, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[650, pytest.param(12_000, marks=pytest.mark.release)])
 def num_runs(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

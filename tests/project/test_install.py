@@ -50,6 +50,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXTENSIONS = sorted(path.parent.name for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
 
+OTHER_KINDS = sorted(KINDS.keys() - {"scalars", "format"})
+"""The kinds of new plugins that are much like another one."""
+
 VENDOR = {
     "preact.mjs": "LICENSE-preact",
     "preact-hooks.mjs": "LICENSE-preact",
@@ -369,7 +372,11 @@ def result_alone(
     return result
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    # One with a tab and one without; the others are tested before a release.
+    ["scalars", "format", *(pytest.param(kind, marks=pytest.mark.release) for kind in OTHER_KINDS)],
+)
 def test_a_new_plugin_works_where_it_is_installed(
     distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path, kind: str
 ) -> None:

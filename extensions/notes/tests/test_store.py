@@ -354,7 +354,9 @@ def _read_only(path: str, flags: int, open_file: Callable[[], int]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["zeros", "lines", "false", "records"])
+@pytest.mark.parametrize(
+    "kind", ["zeros", "lines", "false", pytest.param("records", marks=pytest.mark.release)]
+)
 def test_a_hundred_megabytes_of_rubbish(logdir: Path, kind: str) -> None:
     """They cost seconds, are reported in a line, and what else was noted is there."""
     piece = {
