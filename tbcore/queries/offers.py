@@ -33,7 +33,8 @@ _MAX_VALUES = 50
 _MAX_VALUE_CHARACTERS = 100
 """Longer values are not compared."""
 _PAIR = re.compile(
-    r"(?<![^\s(|-])(?!has:|re:)([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])", re.IGNORECASE
+    r"(?i)(?<![^\s(|-])(?!(?:has|re|is|note|newest):)"
+    r"([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])"
 )
 """A hyperparameter and a value with `:` between them."""
 
@@ -42,13 +43,13 @@ def note_on(text: str, query: Node, columns: RunColumns, *, finds_nothing: bool)
     """The note on the first name that no run has; else, if nothing is found, on the first value."""
     for unknown in columns.unknown(query):
         note, offers = _about_name(text, unknown, columns)
-        return note, offers + (_with_equals(text, columns) if finds_nothing else [])
+        return note, offers + (_with_equals(text, columns)[1] if finds_nothing else [])
     if not finds_nothing:
         return "", []
     for node in comparisons(query):
         if isinstance(node, Comparison) and (found := _about_value(text, node, columns)):
-            return found[0], found[1] + _with_equals(text, columns)
-    return "", _with_equals(text, columns)
+            return found[0], found[1] + _with_equals(text, columns)[1]
+    return _with_equals(text, columns)
 
 
 def format_attribute(attribute: Attribute) -> str:
@@ -61,14 +62,12 @@ def format_attribute(attribute: Attribute) -> str:
 
 def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
     node, (start, name_end, end) = unknown.node, unknown.node.place
-    offers = []
+    offers = [Offer(start, end, format_attribute(v) + text[name_end:end]) for v in unknown.values]
     note = f"No {unknown.what} {node.name}"
     is_hparam = unknown.what == "hyperparameter"
     if unknown.values:
         is_tag = unknown.values[0].name.lower() == node.name.lower()
         note += ", but a tag" if is_tag else ", but similar tags"
-    for value in unknown.values:
-        offers.append(Offer(start, end, format_attribute(value) + text[name_end:end]))
     if isinstance(node, Has) and node.name.lower() in ("inf", "infinity", "diverged"):
         # It finds infinite values as well.
         offers.append(Offer(start, end, "has:nan"))
@@ -110,10 +109,11 @@ def _about_value(text: str, node: Comparison, columns: RunColumns) -> Note | Non
     return (f"No run has {text[start:end]}", offers) if offers else None
 
 
-def _with_equals(text: str, columns: RunColumns) -> list[Offer]:
-    """Offers `model=vit` in place of `model:vit` if `model` is a hyperparameter."""
+def _with_equals(text: str, columns: RunColumns) -> Note:
+    """Offers `model=vit` in place of `model:vit`, or says that `model` is no hyperparameter."""
     found = _PAIR.search(text)
     names = columns.index.hparam_names.candidates(found[1]) if found else []
     if found is None or not names:
-        return []
-    return [Offer(found.start(), found.end(), f"{format_name(names[0])}={found[2]}")]
+        pair = f"No hyperparameter {found[1]}; {found[0]} is searched for in names" if found else ""
+        return pair, []
+    return "", [Offer(found.start(), found.end(), f"{format_name(names[0])}={found[2]}")]

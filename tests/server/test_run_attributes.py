@@ -234,7 +234,9 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ("optimizer=q*", "", []),
         ("seed=7", "No run has seed=7", [("seed=1", "seed=1"), ("seed=2", "seed=2")]),
         ("resnet OPTIMIZER:sgd", "", [("optimizer=sgd", "resnet optimizer=sgd")]),
-        ("size:vit", "", []),
+        ("size:vit", "No hyperparameter size; size:vit is searched for in names", []),
+        ("newest:0", "", []),
+        ('"size:vit"', "", []),
         ("flag=true optimizer=adam", "", []),
     ],
 )

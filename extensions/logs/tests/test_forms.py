@@ -284,6 +284,10 @@ def test_an_output_is_a_local_file(tmp_path: Path, command: str) -> None:
         ("report --tags zzz", "no tag 'zzz'; there are: 'loss', 'wide tag'"),
         ("ls --where model=aa", "none of 6 runs matches; did you mean 'model=a', or 'model=b'?"),
         ("ls --where model:a", "none of 6 runs matches; did you mean 'model=a'?"),
+        (
+            "ls --where size:a",
+            "none of 6 runs matches. No hyperparameter size; size:a is searched for in names",
+        ),
         ("diff .. run0", "'..' is a directory, not a run; expected [LOGDIR] A B"),
     ],
 )

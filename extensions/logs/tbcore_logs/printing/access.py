@@ -134,10 +134,11 @@ class LogSelection(NamedTuple):
         query = _with_signs(self.where or "")
         if query == self.where:
             columns = logs.attributes()
-            _, offers = note_on(query, parse(query), columns, finds_nothing=True)
+            if any(columns.unknown(parse(query))):  # There is a warning.
+                return ""
+            note, offers = note_on(query, parse(query), columns, finds_nothing=True)
             texts = [quoted(each.in_query(query)) for each in offers if not each.label]
-            is_warned = any(columns.unknown(parse(query)))
-            return f"; did you mean {', or '.join(texts)}?" if texts and not is_warned else ""
+            return f"; did you mean {', or '.join(texts)}?" if texts else note and f". {note}"
         with contextlib.suppress(BadRequestError):
             found = self._replace(where=query).names(logs, is_first=False)
             return f"; did you mean {quoted(query)}, which finds {len(found):,}?" if found else ""
