@@ -25,6 +25,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,11 +111,14 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
         path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
     except OSError:  # The working directory was deleted.
         path = [entry for entry in sys.path if os.path.isabs(entry)]
-    places = ((entry, os.stat(entry).st_mtime_ns) for entry in path if os.path.exists(entry))
+    places = tuple((entry, os.stat(entry).st_mtime) for entry in path if os.path.exists(entry))
+    # A distribution may be half installed, and a later change may get the same time.
+    is_settled = max((changed for _, changed in places), default=0) < time.time() - 2
     found: dict[str, list[EntryPoint]] = {}
-    for distribution, every in _installed(tuple(places)):
+    for distribution, known in (_kept if is_settled else _installed)(places):
         try:
-            points = [each for each in every or distribution.entry_points if each.group == group]
+            every = distribution.entry_points if known is None else known
+            points = [point for point in every if point.group == group]
             if points:
                 found.setdefault(canonical_name(label(points[0]).partition(" ")[0]), points)
         except Exception as error:
@@ -125,23 +129,22 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     return sorted(ordered, key=lambda point: point.name)
 
 
-@functools.lru_cache(maxsize=1)
-def _installed(places: tuple[tuple[str, int], ...]) -> list[tuple[Distribution, list[EntryPoint]]]:
-    """The distributions with entry points in these folders; with [] if those are malformed.
-
-    A folder has the time of its last change, after which it is searched again.
-    """
+def _installed(places: tuple[tuple[str, float], ...]) -> list[tuple[Distribution, Any]]:
+    """The distributions in some folders, with their entry points; None if those are malformed."""
     import importlib.metadata
 
     found = []
     for distribution in importlib.metadata.distributions(path=[folder for folder, _ in places]):
-        points: list[EntryPoint] = []
+        points: list[EntryPoint] | None = None
         with contextlib.suppress(Exception):
-            points += distribution.entry_points
-            if not points:
-                continue
+            points = [*distribution.entry_points]
         found.append((distribution, points))
     return found
+
+
+_kept = functools.lru_cache(maxsize=1)(_installed)
+"""Reads again if a folder has another time, as when a distribution comes or goes. What is changed
+in the files of a distribution is not seen by this process."""
 
 
 def label(point: EntryPoint) -> str:

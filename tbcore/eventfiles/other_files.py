@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase, translate
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from tbcore.extensions import FORMATS, INSTALL, available
@@ -129,7 +129,6 @@ def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
     )
 
 
-@cache  # The entry points of all distributions are read, which takes as long as a scan.
 def _logs_shown_by() -> str:
     installed = "tbcore, unless `--formats` leaves them out"
     missing = f"tbcore after `pip install {INSTALL[FORMATS, 'csv']}`"
