@@ -17,6 +17,7 @@ from tbcore.queries.evaluation import (
     Has,
     Node,
     Offer,
+    Word,
     compare_hparam,
     comparisons,
 )
@@ -33,8 +34,7 @@ _MAX_VALUES = 50
 _MAX_VALUE_CHARACTERS = 100
 """Longer values are not compared."""
 _PAIR = re.compile(
-    r"(?i)(?<![^\s(|-])(?!(?:has|re|is|note|newest):)"
-    r"([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])"
+    r"(?<![^\s(|-])(?!has:|re:)([^\s|()\":=!<>*?]+):([^\s|()\":=!<>]+)(?![^\s|()])", re.IGNORECASE
 )
 """A hyperparameter and a value with `:` between them."""
 
@@ -43,13 +43,13 @@ def note_on(text: str, query: Node, columns: RunColumns, *, finds_nothing: bool)
     """The note on the first name that no run has; else, if nothing is found, on the first value."""
     for unknown in columns.unknown(query):
         note, offers = _about_name(text, unknown, columns)
-        return note, offers + (_with_equals(text, columns)[1] if finds_nothing else [])
+        return note, offers + (_about_pair(text, query, columns)[1] if finds_nothing else [])
     if not finds_nothing:
         return "", []
     for node in comparisons(query):
         if isinstance(node, Comparison) and (found := _about_value(text, node, columns)):
-            return found[0], found[1] + _with_equals(text, columns)[1]
-    return _with_equals(text, columns)
+            return found[0], found[1] + _about_pair(text, query, columns)[1]
+    return _about_pair(text, query, columns)
 
 
 def format_attribute(attribute: Attribute) -> str:
@@ -64,7 +64,6 @@ def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
     node, (start, name_end, end) = unknown.node, unknown.node.place
     offers = [Offer(start, end, format_attribute(v) + text[name_end:end]) for v in unknown.values]
     note = f"No {unknown.what} {node.name}"
-    is_hparam = unknown.what == "hyperparameter"
     if unknown.values:
         is_tag = unknown.values[0].name.lower() == node.name.lower()
         note += ", but a tag" if is_tag else ", but similar tags"
@@ -80,7 +79,7 @@ def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
         offers.append(Offer(start, name_end, close))
     if not offers and unknown.common:
         note += f"; there are {unknown.common}"
-    if is_hparam:
+    if unknown.what == "hyperparameter":
         literal = in_quotes(text[start:end])
         offers.append(Offer(start, end, literal, f"Names with {literal}"))
     return note, offers
@@ -109,11 +108,14 @@ def _about_value(text: str, node: Comparison, columns: RunColumns) -> Note | Non
     return (f"No run has {text[start:end]}", offers) if offers else None
 
 
-def _with_equals(text: str, columns: RunColumns) -> Note:
-    """Offers `model=vit` in place of `model:vit`, or says that `model` is no hyperparameter."""
+def _about_pair(text: str, query: Node, columns: RunColumns) -> Note:
+    """Offers `model=vit` in place of `model:vit`, or says that `model` is not a hyperparameter."""
     found = _PAIR.search(text)
-    names = columns.index.hparam_names.candidates(found[1]) if found else []
-    if found is None or not names:
-        pair = f"No hyperparameter {found[1]}; {found[0]} is searched for in names" if found else ""
-        return pair, []
-    return "", [Offer(found.start(), found.end(), f"{format_name(names[0])}={found[2]}")]
+    if found is None:
+        return "", []
+    if names := columns.index.hparam_names.candidates(found[1]):
+        return "", [Offer(found.start(), found.end(), f"{format_name(names[0])}={found[2]}")]
+    word = Word(found[0].lower())
+    if word not in getattr(query, "parts", (query,)) or columns.runs_found(word):
+        return "", []
+    return f"No hyperparameter {found[1]}, so {found[0]} is searched for in run names", []

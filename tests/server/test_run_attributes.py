@@ -234,9 +234,16 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ("optimizer=q*", "", []),
         ("seed=7", "No run has seed=7", [("seed=1", "seed=1"), ("seed=2", "seed=2")]),
         ("resnet OPTIMIZER:sgd", "", [("optimizer=sgd", "resnet optimizer=sgd")]),
-        ("size:vit", "No hyperparameter size; size:vit is searched for in names", []),
-        ("newest:0", "", []),
-        ('"size:vit"', "", []),
+        ("size:vit", "No hyperparameter size, so size:vit is searched for in run names", []),
+        ("zz | a Sz:1", "", []),
+        ("zz Sz:1", "No hyperparameter Sz, so Sz:1 is searched for in run names", []),
+        *[
+            (f"zz {words}", "", [])
+            for words in (
+                *('"size:vit"', '"x size:vit y"', "-size:vit", "re:size-1:2", "re:(x|size:vit)"),
+                *("newest:1", "-newest:9", "-has:nan", "-has:val/loss"),
+            )
+        ],
         ("flag=true optimizer=adam", "", []),
     ],
 )
@@ -251,6 +258,13 @@ def test_what_may_be_meant_by_a_query(
     found = server.ask(query=query)["query"]
     expected = [{"label": label, "text": text} for label, text in offers]
     assert (found["note"], found["offers"]) == (note, expected)
+
+
+def test_a_pair_that_is_in_a_name_is_not_explained(tmp_path: Path, server: Server) -> None:
+    """It is not why the query finds nothing."""
+    write_run(tmp_path, "exp:1", hparams={"lr": 0.5})
+    found = server.ask(query="exp:1 lr>5")["query"]
+    assert (found["count"], found["note"]) == (0, "")
 
 
 def test_names_that_no_query_can_have_are_not_listed(tmp_path: Path, server: Server) -> None:

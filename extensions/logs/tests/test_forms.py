@@ -286,8 +286,9 @@ def test_an_output_is_a_local_file(tmp_path: Path, command: str) -> None:
         ("ls --where model:a", "none of 6 runs matches; did you mean 'model=a'?"),
         (
             "ls --where size:a",
-            "none of 6 runs matches. No hyperparameter size; size:a is searched for in names",
+            "none of 6 runs matches. No hyperparameter size, so size:a is searched for in run",
         ),
+        ("ls --where -has:loss", "none of 6 runs matches\n"),
         ("diff .. run0", "'..' is a directory, not a run; expected [LOGDIR] A B"),
     ],
 )

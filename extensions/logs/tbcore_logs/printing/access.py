@@ -138,7 +138,9 @@ class LogSelection(NamedTuple):
                 return ""
             note, offers = note_on(query, parse(query), columns, finds_nothing=True)
             texts = [quoted(each.in_query(query)) for each in offers if not each.label]
-            return f"; did you mean {', or '.join(texts)}?" if texts else note and f". {note}"
+            if texts:
+                return f"; did you mean {', or '.join(texts)}?"
+            return f". {one_line(note)}" if note else ""
         with contextlib.suppress(BadRequestError):
             found = self._replace(where=query).names(logs, is_first=False)
             return f"; did you mean {quoted(query)}, which finds {len(found):,}?" if found else ""
