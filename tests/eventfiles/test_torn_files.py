@@ -258,8 +258,8 @@ def test_each_flipped_bit_of_a_record_adds_no_data(
 ) -> None:
     """A flip in the payload loses that record; one in the length loses the rest of the file.
 
-    One bit in five is flipped; before a release all of the header and of a short payload, and every
-    seventh of a long one.
+    Flipped is every fifth of these bits, and each before a release: those of the record or, in the
+    long file, of its header, and every seventh of its payload.
     """
     path = tbcore_logdir / "run" / "a.tfevents"
     with EventFileWriter(path) as writer:

@@ -172,13 +172,13 @@ def damaged(path: Path) -> Iterator[str]:
 
 
 EVERY = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.release)])
-"""Of those who ask, one in so many asks after each damage, in turns: all before a release."""
+"""After each damage only every nth reader asks, in rotation; before a release, all do."""
 
 
 def check_asks(source: Path, files: list[Path], every: int, first: int = 0) -> Counter[str]:
     """Fails if anybody gets other rows without a word; returns counts of what they got.
 
-    `first` is who begins to ask.
+    `first` is the index of the reader that asks first.
     """
     expected = {name: ask(source) for name, ask in ASKS.items()}
     assert {found.status for name, found in expected.items() if name != "diff"} == {0}

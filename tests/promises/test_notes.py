@@ -139,8 +139,14 @@ def ls(runs: Path) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-@pytest.mark.release
-@pytest.mark.parametrize("kind", ["long", "short", "runs"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("long", marks=pytest.mark.release),
+        pytest.param("short", marks=pytest.mark.slow),
+        pytest.param("runs", marks=pytest.mark.release),
+    ],
+)
 def test_p29_250_megabytes_of_a_strangers_notes(
     start: Any, runs: Path, tmp_path: Path, kind: str
 ) -> None:

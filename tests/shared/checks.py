@@ -105,11 +105,10 @@ class Steps:
     def beside(self, work: Callable[[Steps], None]) -> Callable[[], None]:
         """Calls `work` in a thread, with steps of its own, while other steps run.
 
-        Returns a function that waits for it, and adds its results, and the variables that it set.
+        Returns a function that waits for it, and adds its results.
         """
         steps, ended = Steps(are_beside=True), Future[None]()
-        before = self.environment.copy()
-        steps.environment = before.copy()
+        steps.environment = self.environment.copy()
 
         def run() -> None:
             try:
@@ -120,7 +119,6 @@ class Steps:
         def wait() -> None:
             ended.result()
             self._results += steps._results
-            self.environment |= dict(steps.environment.items() - before.items())
             self._started = time.monotonic()
 
         # A daemon, so that it ends with the program when that is interrupted.
@@ -147,20 +145,18 @@ class Steps:
 def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[str]) -> int:
     """Runs the checks of a part; prints the slowest tests and what failed; returns 1 if any did.
 
-    What only tests in a browser or with services need is installed while the others run.
+    JupyterLab is installed while tests run that do not need it.
     """
     shutil.rmtree(RESULTS, ignore_errors=True)
     steps.extend_path(python.parent)
-    others = [call for call in CALLS[part] if call not in (MAIN, QUICK)]
-
-    def prepare(beside: Steps) -> None:
-        find_programs(beside, python, others)
-        make_lab = f"import sys; sys.path.append({str(SHARED)!r}); import dev; dev.make_lab()"
-        beside.run("environment of JupyterLab", [sys.executable, "-c", make_lab])
-
-    wait_for_programs = steps.beside(prepare) if others else None
+    find_programs(steps, python, CALLS[part])
+    wait_for_lab = None
+    if part == "--services":
+        make_lab(steps)
+    elif part != "--quick":
+        wait_for_lab = steps.beside(make_lab)
     wait_for_linters = start_linters(steps, python) if part != "--services" else None
-    tests = run_pytest(steps, python, CALLS[part], pytest_arguments, wait_for_programs)
+    tests = run_pytest(steps, python, CALLS[part], pytest_arguments, wait_for_lab)
     if wait_for_linters:
         wait_for_linters()
     if not part and not pytest_arguments:
@@ -175,6 +171,13 @@ def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[st
     for folder in sorted(RESULTS.glob("*")):
         print(f"pages and logs of a failed test: {folder}")
     return steps.summary()
+
+
+def make_lab(steps: Steps) -> None:
+    """Makes the environment of JupyterLab."""
+    program = "import sys; sys.path += sys.argv[1:]; import dev; dev.make_lab()"
+    command = [sys.executable, "-c", program, str(ROOT), str(SHARED)]
+    steps.run("environment of JupyterLab", command)
 
 
 def find_programs(steps: Steps, python: Path, calls: Sequence[PytestCall]) -> None:
@@ -248,12 +251,12 @@ def run_pytest(
     python: Path,
     calls: Sequence[PytestCall],
     arguments: Sequence[str],
-    wait_for_programs: Callable[[], None] | None = None,
+    wait_for_lab: Callable[[], None] | None = None,
 ) -> list[TestResult]:
     """Runs pytest, one call after the other; returns the results of all tests.
 
-    With arguments, a call may have no tests; if none has any, a step fails. `wait_for_programs` is
-    called before the first call that needs a browser or a service.
+    With arguments, a call may have no tests; if none has any, a step fails. `wait_for_lab` is
+    called before the first call whose tests may need JupyterLab.
     """
     # A worker that has run all its tests takes some of another's, so all are busy to the end. There
     # is one more than processors, since tests also wait.
@@ -265,9 +268,9 @@ def run_pytest(
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         for call in calls:
-            if wait_for_programs and call not in (MAIN, QUICK):
-                wait_for_programs()
-                wait_for_programs = None
+            if wait_for_lab and call not in (MAIN, QUICK):
+                wait_for_lab()
+                wait_for_lab = None
             command = [str(python), "-m", "pytest", "-m", call.marks]
             command += parallel if call.in_parallel else []
             command += ["-o", "junit_family=xunit1", f"--junitxml={report}"]

@@ -172,7 +172,8 @@ def copy_tests(project: Project, copy: Path) -> str:
     options = tables["tool"]["pytest"]["ini_options"]
     if project.shelf == "plugins":
         options = {"addopts": options["addopts"]}
-    lines = [f"{key} =\n    " + "\n    ".join(values) for key, values in options.items()]
+    lists = {k: [v] if isinstance(v, str) else v for k, v in options.items()}
+    lines = [f"{key} =\n    " + "\n    ".join(values) for key, values in lists.items()]
     (copy / "pytest.ini").write_text("\n".join(["[pytest]", *lines, ""]), encoding="utf-8")
     tests = Path(project.folder) / "tests"
     shutil.copytree(ROOT / tests, copy / tests, ignore=ignored)
