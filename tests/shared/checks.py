@@ -268,7 +268,7 @@ def run_pytest(
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         for call in calls:
-            if wait_for_lab and call not in (MAIN, QUICK):
+            if wait_for_lab and call != MAIN:
                 wait_for_lab()
                 wait_for_lab = None
             command = [str(python), "-m", "pytest", "-m", call.marks]

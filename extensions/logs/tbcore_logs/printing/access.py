@@ -133,10 +133,10 @@ class LogSelection(NamedTuple):
         """The end of a message about a query that finds nothing: others that are close to it."""
         query = _with_signs(self.where or "")
         if query == self.where:
-            columns = logs.attributes()
-            if any(columns.unknown(parse(query))):  # There is a warning.
+            columns, node = logs.attributes(), parse(query)
+            if any(columns.unknown(node)):  # There is a warning.
                 return ""
-            note, offers = note_on(query, parse(query), columns, finds_nothing=True)
+            note, offers = note_on(query, node, columns, finds_nothing=True)
             texts = [quoted(each.in_query(query)) for each in offers if not each.label]
             if texts:
                 return f"; did you mean {', or '.join(texts)}?"
