@@ -12,20 +12,21 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import dask
 import pyarrow as pa
 
-from tbcore import __version__
+from tbcore import TbcoreError, __version__
 from tbcore.engine import LogdirSpec, OptionError, one_line
 from tbcore_index.tables import Place
 from tbcore_index.tls import CERT, KEY
 
 # We report a lost cluster in one line. The setting is read when `distributed` is imported.
-dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
+_SILENT = dict.fromkeys(["distributed", "distributed.client", "tornado.application"], "critical")
+dask.config.set({"logging": _SILENT})
 
 import distributed  # noqa: E402
 
@@ -49,8 +50,9 @@ def connected(
     `tls` is a folder from `make_keys`; without it, keys are from Dask's own configuration. Raises
     OptionError if workers have other versions or lack access, naming each of them. Raises
     OptionError, unless `is_insecure`, if others can reach the cluster over the network and it is
-    not encrypted.
+    not encrypted. Raises TbcoreError if the scheduler is lost later, in whatever is done there.
     """
+    gone = TbcoreError("the cluster is gone; what was committed stays")
     with contextlib.ExitStack() as stack:
         if workers is not None:
             # Encrypted, since other users of this machine can connect to its loopback address.
@@ -80,9 +82,14 @@ def connected(
                 raise OptionError(line) from None
         stack.enter_context(client)
 
+        def is_closed() -> bool:
+            # A client closes itself when its scheduler has been gone for a while.
+            return client.status in ("closing", "closed")
+
         def num_workers() -> int:
-            # A client whose scheduler is gone for long closes itself, and then has no such entry.
-            return len(client.scheduler_info().get("workers", ()))
+            if is_closed():  # A result that was under way will never arrive, so do not wait for it.
+                raise gone
+            return len(client.scheduler_info(n_workers=-1).get("workers", ()))
 
         if not num_workers():
             logger.warning("the cluster has no worker yet; waiting for one")
@@ -90,7 +97,14 @@ def connected(
         _check_workers(client, specs, place)
         # Dask itself retries a task whose worker died, up to three times.
         executor = client.get_executor(pure=False, retries=0)
-        yield executor, num_workers
+        try:
+            yield executor, num_workers
+        except TbcoreError:
+            raise
+        except Exception as error:  # Which one a closed client raises depends on Dask's version.
+            if isinstance(error, CancelledError) or is_closed():
+                raise gone from None
+            raise
 
 
 def _address_of(cluster: str) -> str:

@@ -17,7 +17,6 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from dataclasses import dataclass, field
 from itertools import chain
 
-from tbcore import TbcoreError
 from tbcore.engine import EventFile, Logdir, LogdirSpec, StoredRun, one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Tables
@@ -96,8 +95,8 @@ class Coordinator:
         """Brings the index up to date once.
 
         Without `all_changes`, a run that is still growing is written again only if `_is_due`.
-        Raises IndexConflictError if another process took over the index, and TbcoreError if the
-        cluster is gone; earlier commits stay.
+        Raises IndexConflictError if another process took over the index, and whatever the executor
+        raises when its cluster is gone; earlier commits stay.
         """
         self._reader.refresh()
         self.problems, self.num_written = [], 0
@@ -217,10 +216,8 @@ class Coordinator:
                 task = pending.pop(future)
                 try:
                     result = future.result()
-                except IndexWriteError:
+                except (IndexWriteError, CancelledError):
                     raise
-                except CancelledError:
-                    raise TbcoreError("the cluster is gone; what was committed stays") from None
                 except Exception as error:
                     if not task.is_done:
                         batches.extend(self._halves(task.batch, error))

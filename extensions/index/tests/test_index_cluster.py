@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import pytest
 from common_fixtures import WAIT_SECONDS, until
 from same_answers import check_same, loaded, properties_of, update
 
-from tbcore.errors import OptionError
+from tbcore.errors import OptionError, TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore_index import coordinator
 from tbcore_index.coordinator import Coordinator
@@ -120,17 +120,60 @@ def connect(
         each.close()
 
 
-def test_a_client_that_gave_up_its_scheduler_has_no_workers(
-    logdir: Path, tmp_path: Path, cluster: Cluster, limits: Callable[..., None]
+def lose_while_idle(cluster: Cluster, executor: Executor, num_workers: Callable[[], int]) -> None:
+    cluster.scheduler.kill()
+    until(lambda: num_workers() < 0)
+
+
+def lose_between_tasks(cluster: Cluster, executor: Executor, _: Callable[[], int]) -> None:
+    cluster.scheduler.kill()
+    until(lambda: not executor.submit(len, ""))
+
+
+def lose_while_working(cluster: Cluster, executor: Executor, _: Callable[[], int]) -> None:
+    task = executor.submit(time.sleep, 600)
+    cluster.scheduler.kill()
+    task.result(timeout=WAIT_SECONDS)
+
+
+def lose_while_a_result_is_sent(
+    cluster: Cluster, executor: Executor, num_workers: Callable[[], int]
 ) -> None:
-    """The command asks for their number while it may not know yet that the scheduler is gone."""
+    marker = cluster.folder / "sent"
+
+    class SlowToSend:
+        def __reduce__(self) -> Any:
+            marker.touch()
+            time.sleep(600)
+
+    task = executor.submit(SlowToSend)
+    until(marker.exists)
+    cluster.scheduler.kill()
+    until(lambda: task.done() or num_workers() < 0)
+
+
+Lose = Callable[[Cluster, Executor, Callable[[], int]], None]
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [lose_while_idle, lose_between_tasks, lose_while_working, lose_while_a_result_is_sent],
+)
+def test_a_lost_scheduler_is_noticed(
+    logdir: Path, tmp_path: Path, cluster: Cluster, limits: Callable[..., None], lose: Lose
+) -> None:
     from tbcore_index import cluster as module
 
-    limits(module, _CONNECT_SECONDS=5)
-    with contextlib.closing(Connected(logdir, tmp_path / "index", cluster, work)) as connected:
-        until(lambda: connected.num_workers() > 0)
-        cluster.scheduler.kill()
-        until(lambda: connected.num_workers() == 0)
+    def lose_it() -> None:
+        specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
+        place.create(properties_of(logdir))
+        with module.connected(None, str(cluster.file), specs, place) as (executor, num_workers):
+            assert num_workers() > 0
+            lose(cluster, executor, num_workers)
+
+    limits(module, _CONNECT_SECONDS=3)
+    with pytest.raises(TbcoreError, match=r"^the cluster is gone; what was committed stays$"):
+        lose_it()
 
 
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
