@@ -6,9 +6,10 @@
     python3 dev.py docs                                   build the documentation in `site`
     python3 dev.py wheels                                 build and check everything in `dist`
 
-PART is `--quick` for the checks that take at most three minutes, `--services` for the tests with
-real services, `--isolated` for the tests of each distribution where nothing else is installed, or
-`--lowest` for the quick tests with the oldest version of each package that is allowed.
+PART is `--quick` for the checks that take ten minutes on two processors, not fifty, `--services`
+for the tests with real services, `--isolated` for the tests of each distribution where nothing else
+is installed, or `--lowest` for the quick tests with the oldest version of each package that is
+allowed.
 The first two commands create `.venv` next to this file, with the core, all plugins
 and the extensions installed from the checkout. That takes half a minute the first time, and a few
 seconds after a change of a pyproject.toml, of the front-end libraries or of the build hook.
