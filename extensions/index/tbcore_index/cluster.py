@@ -103,7 +103,7 @@ def connected(
             raise
         except Exception as error:  # Which one a closed client raises depends on Dask's version.
             if isinstance(error, CancelledError) or is_closed():
-                raise gone from None
+                raise gone from error
             raise
 
 
