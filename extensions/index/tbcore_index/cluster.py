@@ -50,7 +50,7 @@ def connected(
     `tls` is a folder from `make_keys`; without it, keys are from Dask's own configuration. Raises
     OptionError if workers have other versions or lack access, naming each of them. Raises
     OptionError, unless `is_insecure`, if others can reach the cluster over the network and it is
-    not encrypted. Raises TbcoreError if the scheduler is lost later, in whatever is done there.
+    not encrypted. Raises TbcoreError if the scheduler is lost in the body of the `with`.
     """
     gone = TbcoreError("the cluster is gone; what was committed stays")
     with contextlib.ExitStack() as stack:

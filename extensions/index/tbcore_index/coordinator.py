@@ -95,8 +95,8 @@ class Coordinator:
         """Brings the index up to date once.
 
         Without `all_changes`, a run that is still growing is written again only if `_is_due`.
-        Raises IndexConflictError if another process took over the index, and whatever the executor
-        raises when its cluster is gone; earlier commits stay.
+        Raises IndexConflictError if another process took over the index, and what the executor
+        or `num_workers` raises when the cluster is gone; earlier commits stay.
         """
         self._reader.refresh()
         self.problems, self.num_written = [], 0
