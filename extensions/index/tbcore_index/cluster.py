@@ -33,6 +33,7 @@ import distributed  # noqa: E402
 logger = logging.getLogger("tbcore.index")
 
 _CONNECT_SECONDS = 30
+_GONE = "the cluster is gone; what was committed stays"
 
 
 @contextlib.contextmanager
@@ -50,9 +51,8 @@ def connected(
     `tls` is a folder from `make_keys`; without it, keys are from Dask's own configuration. Raises
     OptionError if workers have other versions or lack access, naming each of them. Raises
     OptionError, unless `is_insecure`, if others can reach the cluster over the network and it is
-    not encrypted. Raises TbcoreError if the scheduler is lost in the body of the `with`.
+    not encrypted. Raises TbcoreError if the scheduler is lost, also in the body of the `with`.
     """
-    gone = TbcoreError("the cluster is gone; what was committed stays")
     with contextlib.ExitStack() as stack:
         if workers is not None:
             # Encrypted, since other users of this machine can connect to its loopback address.
@@ -88,22 +88,22 @@ def connected(
 
         def num_workers() -> int:
             if is_closed():  # A result that was under way will never arrive, so do not wait for it.
-                raise gone
+                raise TbcoreError(_GONE)
             return len(client.scheduler_info(n_workers=-1).get("workers", ()))
 
-        if not num_workers():
-            logger.warning("the cluster has no worker yet; waiting for one")
-            client.wait_for_workers(1)
-        _check_workers(client, specs, place)
-        # Dask itself retries a task whose worker died, up to three times.
-        executor = client.get_executor(pure=False, retries=0)
         try:
-            yield executor, num_workers
+            if not num_workers():
+                logger.warning("the cluster has no worker yet; waiting for one")
+            while not num_workers():
+                time.sleep(0.1)
+            _check_workers(client, specs, place)
+            # Dask itself retries a task whose worker died, up to three times.
+            yield client.get_executor(pure=False, retries=0), num_workers
         except TbcoreError:
             raise
         except Exception as error:  # Which one a closed client raises depends on Dask's version.
             if isinstance(error, CancelledError) or is_closed():
-                raise gone from error
+                raise TbcoreError(_GONE) from error
             raise
 
 

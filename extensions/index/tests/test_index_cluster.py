@@ -178,6 +178,30 @@ def test_a_lost_scheduler_is_noticed(
     assert not isinstance(gone.value.__cause__, AssertionError | TimeoutError)  # of the test itself
 
 
+def test_a_scheduler_lost_before_the_first_worker_comes_is_noticed(
+    logdir: Path, tmp_path: Path, limits: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    from tbcore_index import cluster as module
+
+    def connect() -> None:
+        specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
+        place.create(properties_of(logdir))
+        with module.connected(None, str(cluster.file), specs, place):
+            pass
+
+    limits(module, _CONNECT_SECONDS=3)
+    (tmp_path / "cluster").mkdir()
+    with (
+        contextlib.closing(Cluster(tmp_path / "cluster", num_workers=0)) as cluster,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        connecting = pool.submit(connect)
+        until(lambda: "the cluster has no worker yet; waiting for one" in caplog.messages)
+        cluster.scheduler.kill()
+        with pytest.raises(TbcoreError, match=r"^the cluster is gone; what was"):
+            connecting.result(WAIT_SECONDS)
+
+
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
     """`work` that takes a while, and says in a file which process works."""
     folder = str(marker)
