@@ -46,13 +46,12 @@ PARTS = ("--quick", "--services", "--isolated", "--lowest")
 def main() -> int:
     """Runs the command that is given on the command line; returns the exit status."""
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    part = arguments.pop(0) if command == "test" and arguments and arguments[0] in PARTS else ""
     try:
         if command == "serve":
             return serve(arguments)
-        if command == "test":
-            part = arguments.pop(0) if arguments and arguments[0] in PARTS else ""
-            if not arguments or arguments[0] == "--":
-                return test(part, arguments[1:])
+        if command == "test" and arguments[:1] in ([], ["--"]):
+            return test(part, arguments[1:])
         if command == "docs" and not arguments:
             return docs()
         if command == "wheels" and not arguments:
@@ -61,7 +60,10 @@ def main() -> int:
         return 130
     is_help = command in ("-h", "--help", "help")
     if command == "test":
-        log(f"arguments of pytest must be after --, as in: dev.py test -- {' '.join(arguments)}")
+        if not part and arguments[0].startswith("--"):
+            log(f"no such part {arguments[0]!r}; expected {', '.join(PARTS)} or none")
+        words = " ".join(f"dev.py test {part} -- {' '.join(arguments)}".split())
+        log(f"arguments of pytest must be after --, as in: {words}")
     elif command in ("docs", "wheels"):
         log(f"{command} takes no arguments")
     elif command and not is_help:

@@ -55,7 +55,11 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
         (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
         (
             ["test", "--quick", "-x"],
-            "arguments of pytest must be after --, as in: dev.py test -- -x",
+            "arguments of pytest must be after --, as in: dev.py test --quick -- -x",
+        ),
+        (
+            ["test", "--qiuck"],
+            "no such part '--qiuck'; expected --quick, --services, --isolated, --lowest or none",
         ),
         (["docs", "-x"], "docs takes no arguments"),
         (["wheels", "-x"], "wheels takes no arguments"),

@@ -23,7 +23,12 @@ from typing import Any
 
 import pytest
 from calls import calls_of
-from hypothesis import HealthCheck, settings
+
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError as error:
+    line = f"no module {error.name}: `python3 dev.py test --quick` installs what the tests need"
+    raise pytest.UsageError(line) from None
 
 from tbcore import tuning
 from tbcore.tuning import Tuning
