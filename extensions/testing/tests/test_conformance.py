@@ -130,7 +130,13 @@ BAD_ON_THE_SERVER = {
         return StreamingResponse(parts())
         """
     },
-    "test_routes_do_not_block": {"route": "time.sleep(3.02); return json_response([])"},
+    "test_routes_do_not_block": {
+        "route": """
+        run, tag = required(request, "run", "tag")
+        time.sleep(4 if tag == "accuracy" else 0)
+        return json_response([])
+        """
+    },
     "test_routes_do_not_delay_others": {
         "route": """
         import ctypes
@@ -189,7 +195,7 @@ BAD_ON_THE_SERVER = {
     "test_routes_answer_with_ten_thousand_tags": {
         "route": """
         num_tags = sum(map(len, multiplexer.tags(CLAIMS).values()))
-        time.sleep(3.02 if num_tags > 5000 else 0)
+        time.sleep(4 if num_tags > 5000 else 0)
         return json_response(num_tags)
         """
     },
