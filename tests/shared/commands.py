@@ -11,9 +11,12 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from click.testing import CliRunner
+from forks import TBCORE, Fork
 
 from tbcore.cli import main
 
@@ -60,7 +63,12 @@ def on_terminal(
     *arguments: str | Path, columns: int = 80, rows: int = 24, **variables: str
 ) -> tuple[int, str]:
     """The exit status of a command on a terminal of this size, and what the terminal received."""
-    status, received = received_by_terminal(command(*arguments), columns, rows, **variables)
+
+    def start(terminal: int) -> Fork:
+        output = Path(os.ttyname(terminal))
+        return Fork(TBCORE, list(map(str, arguments)), output, environment(**variables))
+
+    status, received = _received(start, columns, rows)
     return status, without_progress(received)
 
 
@@ -69,24 +77,35 @@ def without_progress(received: str) -> str:
     return re.sub(r"\r\x1b\[K(?:tbcore: looking for [^\r]*)?", "", received)
 
 
-def received_by_terminal(
-    argv: list[str], columns: int = 80, rows: int = 24, **variables: str
+def received_by_terminal(argv: list[str], **variables: str) -> tuple[int, str]:
+    """The exit status of a program on a terminal, and what the terminal received."""
+
+    def start(terminal: int) -> subprocess.Popen[bytes]:
+        env = environment(**variables)
+        return subprocess.Popen(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=env)
+
+    return _received(start, 80, 24)
+
+
+def _received(
+    start: Callable[[int], Fork | subprocess.Popen[bytes]], columns: int, rows: int
 ) -> tuple[int, str]:
-    """The exit status of a program on a terminal of this size, and what the terminal received."""
+    """The exit status of what is started on a new terminal, and what the terminal received."""
     control, terminal = pty.openpty()
-    try:
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        process = subprocess.Popen(
-            argv, stdin=terminal, stdout=terminal, stderr=terminal,
-            env=environment(**variables),
-        )  # fmt: skip
-    finally:
-        os.close(terminal)
-    received = b""
-    with os.fdopen(control, "rb", buffering=0) as stream:
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(_read, control)
         try:
-            while part := stream.read(1 << 16):
-                received += part
-        except OSError:
-            pass  # The other end is closed.
-    return process.wait(TIMEOUT_SECONDS), received.decode().replace("\r\n", "\n")
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            status = start(terminal).wait(TIMEOUT_SECONDS)
+        finally:
+            os.close(terminal)
+    return status, received.result().decode().replace("\r\n", "\n")
+
+
+def _read(control: int) -> bytes:
+    """What a terminal receives until it is closed."""
+    received = b""
+    with os.fdopen(control, "rb", buffering=0) as stream, contextlib.suppress(OSError):
+        while part := stream.read(1 << 16):
+            received += part
+    return received

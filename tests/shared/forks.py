@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from multiprocessing import get_context
@@ -44,24 +45,33 @@ class Fork(ForkServerProcess):
         errors: Path | None = None,
         cwd: Path | None = None,
     ) -> None:
-        """Starts the program; its output is added to a file, and its stderr to that or another."""
+        """Starts the program; its output is added to a file, and its stderr to that or another.
+
+        If the output is the path of a terminal, the input is read from it.
+        """
         plugins = sorted(point.module for point in entry_points(group="tbcore.plugins"))
         get_context("forkserver").set_forkserver_preload([*PRELOADED, *plugins])
         super().__init__()
         self.program, self.arguments, self.cwd = program, arguments, cwd
         self.environment = dict(environment)
         self.files = {1: output, 2: errors or output}
-        output.touch()
+        for path in self.files.values():
+            path.touch()
         self.start()
 
     def run(self) -> None:
         """Runs the program, in the new process."""
         for descriptor, path in self.files.items():
-            with path.open("ab") as file:
-                os.dup2(file.fileno(), descriptor)
+            opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOCTTY)
+            os.dup2(opened, descriptor)
+            if os.isatty(opened):
+                os.dup2(opened, 0)
+                sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            os.close(opened)
         os.chdir(self.cwd or ".")
         os.environ.clear()
         os.environ.update(self.environment)
+        time.tzset()
         installed = [path for path in sys.path if path and not Path(path).is_relative_to(TESTS)]
         added = self.environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = ["", *filter(None, added), *installed]
