@@ -6,6 +6,7 @@ the promises by number.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gzip
 import json
@@ -222,6 +223,25 @@ class Server:
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def is_quiet(self) -> bool:
+        """Whether it does little for half a second, though no thread waits for a processor."""
+        cpu, before = self.cpu_seconds(), self._runnable_seconds()
+        time.sleep(0.5)
+        after = self._runnable_seconds().items()
+        seconds = [total - before.get(thread, 0) for thread, total in after]
+        return self.cpu_seconds() - cpu <= 0.05 and max(seconds, default=0) < 0.25
+
+    def _runnable_seconds(self) -> dict[str, float]:
+        """Maps each thread to the seconds for which it had a processor, or waited for one.
+
+        Empty where the system does not say so; Linux does.
+        """
+        seconds = {}
+        for path in self.proc("task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):  # The thread has ended since.
+                seconds[path.parent.name] = sum(map(int, path.read_text().split()[:2])) / 1e9
+        return seconds
 
     def proc(self, name: str) -> Path:
         """Path of a file about the server in /proc; skips the test on systems without it."""

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -47,10 +46,7 @@ def loaded(start: Any, runs: Path, data: Path) -> Any:
     """A server that has read all runs, and does little."""
     server = start(runs, "--reload_interval", "600", XDG_DATA_HOME=str(data), TBCORE_TOKEN="secret")
     server.wait(lambda: status_of(server)["passes"])
-    before = -1.0
-    while server.cpu_seconds() - before > 0.05:
-        before = server.cpu_seconds()
-        time.sleep(0.5)
+    server.wait(server.is_quiet)
     server.request("/data/notes", *HEADERS).json()
     return server
 
