@@ -33,8 +33,9 @@ def test_p26_an_idle_server_rests(
     """At most 100 system calls a second and 0.3 % of a core, with 20,000 runs on a disk.
 
     Measured are one scan at rest, and some seconds between two scans. The rest is arithmetic: at
-    rest, scans are as far apart as the longest pause. The share is that of a core which walks
-    these runs in WALK_SECONDS, so a slower or shared core changes nothing.
+    rest, scans are as far apart as the longest pause. A scan's share is that of a core which walks
+    these runs in WALK_SECONDS, so a slower or shared core changes nothing. What is between scans
+    are threads that wake up, which takes no longer where a walk does.
     """
     strace = service("strace")
     write_run(tmp_path, "folder0/run", scalars={"a": [1.0, 2.0]})
@@ -93,9 +94,11 @@ def test_p26_an_idle_server_rests(
     idle_calls_per_second = idle_calls / (time.monotonic() - began)
     assert status()["passes"] == passes
     # Without strace, which takes time of the server. A scan is far more than what is beside it.
-    cpu = cpu_seconds()
-    server.wait(scan(), 240)
-    scan_cpu = cpu_seconds() - cpu
+    scan_cpu = math.inf
+    for _ in range(NUM_WINDOWS):
+        cpu = cpu_seconds()
+        server.wait(scan(), 240)
+        scan_cpu = min(scan_cpu, cpu_seconds() - cpu)
     began = time.monotonic()
     scan_calls = calls_until(scan)
     scan_calls -= int(idle_calls_per_second * (time.monotonic() - began))
@@ -103,7 +106,7 @@ def test_p26_an_idle_server_rests(
     walk_cpu = min(cpu_of_walk(tmp_path) for _ in range(3))
     longest = Tuning().max_watched_pause_seconds
     calls = idle_calls_per_second + scan_calls / longest
-    share = (idle_cpu + scan_cpu / longest) * WALK_SECONDS / walk_cpu
+    share = idle_cpu + scan_cpu / longest * WALK_SECONDS / walk_cpu
     print(f"idle: {idle_calls_per_second:.0f} calls/s, {idle_cpu:.2%}; "
           f"a scan: {scan_calls} calls, {scan_cpu:.2f} s, a plain walk {walk_cpu:.2f} s; "
           f"at rest: {calls:.0f} calls/s, {share:.2%} of a core")  # fmt: skip
