@@ -225,7 +225,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def is_quiet(self) -> bool:
-        """Whether it does little for half a second, though no thread waits for a processor."""
+        """Whether it does little for half a second, and not because it waits for a processor."""
         cpu, before = self.cpu_seconds(), self._runnable_seconds()
         time.sleep(0.5)
         after = self._runnable_seconds().items()

@@ -34,8 +34,8 @@ def test_p26_an_idle_server_rests(
 
     Measured are one scan at rest, and some seconds between two scans. The rest is arithmetic: at
     rest, scans are as far apart as the longest pause. A scan's share is that of a core which walks
-    these runs in WALK_SECONDS, so a slower or shared core changes nothing. What is between scans
-    are threads that wake up, which takes no longer where a walk does.
+    these runs in WALK_SECONDS, so a slower or shared core changes nothing. Between scans, threads
+    wake up; what this takes does not depend on what a walk takes.
     """
     strace = service("strace")
     write_run(tmp_path, "folder0/run", scalars={"a": [1.0, 2.0]})

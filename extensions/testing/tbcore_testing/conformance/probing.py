@@ -33,7 +33,8 @@ usually take, is a failure."""
 REQUEST_TIMEOUT_SECONDS = 15.0
 """Timeout of each request."""
 MAX_ATTEMPTS = 3
-"""Number of attempts after which a slow request is a failure: what is made once takes long."""
+"""Number of attempts after which a slow request is a failure. The first may make what later ones
+use."""
 MAX_DISCOVERY_REQUESTS = 6
 """Maximum number of requests to discover the parameters of one route.
 
