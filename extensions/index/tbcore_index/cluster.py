@@ -96,7 +96,10 @@ def connected(
                 logger.warning("the cluster has no worker yet; waiting for one")
             while not num_workers():
                 time.sleep(0.1)
-            _check_workers(client, specs, place)
+            try:
+                _check_workers(client, specs, place)
+            except OSError as error:  # A client connects again for a while before it is closed.
+                raise TbcoreError(_GONE) from error
             # Dask itself retries a task whose worker died, up to three times.
             yield client.get_executor(pure=False, retries=0), num_workers
         except TbcoreError:

@@ -183,23 +183,31 @@ def test_a_scheduler_lost_before_the_first_worker_comes_is_noticed(
 ) -> None:
     from tbcore_index import cluster as module
 
-    def connect() -> None:
-        specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
-        place.create(properties_of(logdir))
-        with module.connected(None, str(cluster.file), specs, place):
-            pass
-
     limits(module, _CONNECT_SECONDS=3)
     (tmp_path / "cluster").mkdir()
     with (
-        contextlib.closing(Cluster(tmp_path / "cluster", num_workers=0)) as cluster,
         ThreadPoolExecutor(1) as pool,
+        contextlib.closing(Cluster(tmp_path / "cluster", num_workers=0)) as cluster,
     ):
-        connecting = pool.submit(connect)
+        connecting = pool.submit(Connected, logdir, tmp_path / "index", cluster, work)
         until(lambda: "the cluster has no worker yet; waiting for one" in caplog.messages)
         cluster.scheduler.kill()
-        with pytest.raises(TbcoreError, match=r"^the cluster is gone; what was"):
+        with pytest.raises(TbcoreError, match=r"^the cluster is gone; what was committed"):
             connecting.result(WAIT_SECONDS)
+
+
+def test_a_scheduler_lost_while_workers_are_asked_for_their_versions_is_noticed(
+    logdir: Path, tmp_path: Path, cluster: Cluster, limits: Callable[..., None]
+) -> None:
+    from tbcore_index import cluster as module
+
+    def check_later(*arguments: Any, check: Callable[..., None] = module._check_workers) -> None:
+        cluster.scheduler.kill()
+        check(*arguments)
+
+    limits(module, _CONNECT_SECONDS=3, _check_workers=check_later)
+    with pytest.raises(TbcoreError, match=r"^the cluster is gone; what was committed"):
+        Connected(logdir, tmp_path / "index", cluster, work)
 
 
 def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
