@@ -33,8 +33,8 @@ usually take, is a failure."""
 REQUEST_TIMEOUT_SECONDS = 15.0
 """Timeout of each request."""
 MAX_ATTEMPTS = 3
-"""Number of attempts after which a slow request is a failure. The first may make what later ones
-use."""
+"""Number of attempts after which a slow request is a failure. The first may be slow because it
+makes what later ones reuse."""
 MAX_DISCOVERY_REQUESTS = 6
 """Maximum number of requests to discover the parameters of one route.
 
@@ -156,16 +156,16 @@ class Prober:
             self._errors.pop() if response.status_code >= 500 else "",
         )
 
-    def fastest(self, result: ProbeResult) -> ProbeResult:
-        """This result, or if it is slow, the fastest of up to MAX_ATTEMPTS for its probe.
+    def send_patiently(self, probe: Probe) -> ProbeResult:
+        """Sends a request, up to MAX_ATTEMPTS times if the response is slow; returns the fastest.
 
-        After the first attempt, the time for which a thread of this process waited for a processor
-        does not count: the machine may be busy.
+        The later attempts do not count the time for which a thread of this process waited for a
+        processor: the machine may be busy.
         """
-        results = [result]
+        results = [self.send(probe)]
         while results[-1].is_slow and len(results) < MAX_ATTEMPTS:
             before = waits_for_processor()
-            again = self.send(result.probe)
+            again = self.send(probe)
             after = waits_for_processor()
             waits = [seconds - before.get(thread, 0) for thread, seconds in after.items()]
             results.append(replace(again, seconds=again.seconds - max(waits, default=0)))
@@ -276,7 +276,7 @@ class ProbedRoutes:
                 if key in sent or (route.path, method) in self._broken:
                     continue
                 sent.add(key)
-                yield prober.send(probe)
+                yield prober.send_patiently(probe)
 
     def odd_probes(self, pair: tuple[str, str]) -> Iterator[Probe]:
         """Yields requests with odd or missing parameters, and with odd bodies."""
