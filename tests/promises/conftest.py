@@ -226,21 +226,22 @@ class Server:
 
     def is_quiet(self) -> bool:
         """Whether it does little for half a second, and not because it waits for a processor."""
-        cpu, before = self.cpu_seconds(), self._runnable_seconds()
+        cpu, before = self.cpu_seconds(), self.thread_seconds()
         time.sleep(0.5)
-        after = self._runnable_seconds().items()
-        seconds = [total - before.get(thread, 0) for thread, total in after]
-        return self.cpu_seconds() - cpu <= 0.05 and max(seconds, default=0) < 0.25
+        after = self.thread_seconds().items()
+        runnable = [sum(times) - sum(before.get(thread, ())) for thread, times in after]
+        return self.cpu_seconds() - cpu <= 0.05 and max(runnable, default=0) < 0.25
 
-    def _runnable_seconds(self) -> dict[str, float]:
-        """Maps each thread to the seconds for which it had a processor, or waited for one.
+    def thread_seconds(self) -> dict[str, tuple[float, float]]:
+        """Maps each thread to the seconds for which it had a processor, and waited for one.
 
-        Empty where the system does not say so; Linux does.
+        Empty on systems that do not count them.
         """
         seconds = {}
         for path in self.proc("task").glob("*/schedstat"):
             with contextlib.suppress(OSError):  # The thread has ended since.
-                seconds[path.parent.name] = sum(map(int, path.read_text().split()[:2])) / 1e9
+                ran, waited, _ = map(int, path.read_text().split())
+                seconds[path.parent.name] = ran / 1e9, waited / 1e9
         return seconds
 
     def proc(self, name: str) -> Path:
