@@ -73,10 +73,7 @@ def look_at(tab: Any, frame: Any, runs: Path) -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("cell", [TBCORE, TENSORBOARD], ids=["tbcore", "tensorboard"])
 def test_a_chart_is_drawn_within_three_seconds(lab: Any, new_tab: Any, cell: str) -> None:
-    """By the best of three cells, each of which starts a server. Skipped on a busy machine."""
-    load, processors = os.getloadavg()[0], os.cpu_count() or 1
-    if load > 3 * processors:
-        pytest.skip(f"this machine is busy: a load of {load:.0f} for {processors} processors")
+    """By the best of three cells, each of which starts a server: this machine may be busy."""
     cells = [f"{cell} --window_title {number}" for number in range(3)]
     tab = new_tab().open(lab.url(lab.notebook("seconds", *cells)))
     seconds: list[float] = []
@@ -87,6 +84,10 @@ def test_a_chart_is_drawn_within_three_seconds(lab: Any, new_tab: Any, cell: str
         if seconds[-1] < CELL_TO_CHART_SECONDS:
             break
     print("from a cell to a drawn chart:", *(f"{each:.2f} s" for each in seconds))
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    if min(seconds) >= CELL_TO_CHART_SECONDS and load > 3 * processors:
+        # Other programs had most of the time: this test runs beside no other, at a load of about 3.
+        pytest.skip(f"this machine is busy: a load of {load:.0f} for {processors} processors")
     assert min(seconds) < CELL_TO_CHART_SECONDS
 
 
