@@ -20,6 +20,7 @@ seconds after a change of a pyproject.toml, of the front-end libraries or of the
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -58,13 +59,17 @@ def main() -> int:
             return wheels()
     except KeyboardInterrupt:
         return 130
-    is_help = command in ("-h", "--help", "help")
-    if command == "test":
-        if not part and arguments[0].startswith("--"):
-            log(f"no such part {arguments[0]!r}; expected {', '.join(PARTS)} or none")
-        words = " ".join(f"dev.py test {part} -- {' '.join(arguments)}".split())
-        log(f"arguments of pytest must be after --, as in: {words}")
-    elif command in ("docs", "wheels"):
+    is_help = command in ("-h", "--help", "help") or arguments in (["-h"], ["--help"])
+    if command == "test" and not is_help:
+        if arguments[0] in PARTS:
+            log(f"{part} and {arguments[0]} are two parts; run one after the other")
+        elif not part and arguments[0].startswith("--"):
+            parts = ", ".join(PARTS)
+            log(f"no such part {arguments[0]!r}; expected {parts}, or -- before pytest's arguments")
+        else:
+            words = shlex.join(["dev.py", "test", *([part] if part else []), "--", *arguments])
+            log(f"arguments of pytest must be after --, as in: {words}")
+    elif command in ("docs", "wheels") and not is_help:
         log(f"{command} takes no arguments")
     elif command and not is_help:
         log(f"no such command {command!r}; expected serve, test, docs or wheels")

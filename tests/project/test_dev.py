@@ -52,14 +52,22 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
     ("arguments", "message"),
     [
         (["sreve"], "no such command 'sreve'; expected serve, test, docs or wheels"),
-        (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
+        (
+            ["test", "-k", "a b"],
+            "arguments of pytest must be after --, as in: dev.py test -- -k 'a b'",
+        ),
         (
             ["test", "--quick", "-x"],
             "arguments of pytest must be after --, as in: dev.py test --quick -- -x",
         ),
         (
             ["test", "--qiuck"],
-            "no such part '--qiuck'; expected --quick, --services, --isolated, --lowest or none",
+            "no such part '--qiuck'; expected --quick, --services, --isolated, --lowest, "
+            "or -- before pytest's arguments",
+        ),
+        (
+            ["test", "--quick", "--lowest"],
+            "--quick and --lowest are two parts; run one after the other",
         ),
         (["docs", "-x"], "docs takes no arguments"),
         (["wheels", "-x"], "wheels takes no arguments"),
