@@ -96,7 +96,11 @@ def _received(
         received = pool.submit(_read, control)
         try:
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            status = start(terminal).wait(TIMEOUT_SECONDS)
+            process = start(terminal)
+            try:
+                status = process.wait(TIMEOUT_SECONDS)
+            finally:
+                process.kill()  # Does nothing after its end; otherwise it keeps the terminal open.
         finally:
             os.close(terminal)
     return status, received.result().decode().replace("\r\n", "\n")

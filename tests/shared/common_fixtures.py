@@ -28,7 +28,7 @@ try:
     from hypothesis import HealthCheck, settings
 except ImportError as error:
     line = f"no module {error.name}: `python3 dev.py test --quick` installs what the tests need"
-    raise pytest.UsageError(line) from None
+    raise ImportError(line) from None
 
 from tbcore import tuning
 from tbcore.tuning import Tuning

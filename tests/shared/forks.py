@@ -64,10 +64,11 @@ class Fork(ForkServerProcess):
         for descriptor, path in self.files.items():
             opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOCTTY)
             os.dup2(opened, descriptor)
-            if os.isatty(opened):
-                os.dup2(opened, 0)
-                sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
             os.close(opened)
+        if os.isatty(1):
+            os.dup2(1, 0)
+            sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+            sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         os.chdir(self.cwd or ".")
         os.environ.clear()
         os.environ.update(self.environment)
